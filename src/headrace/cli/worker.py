@@ -97,6 +97,11 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
     if running:
         left = f"{limit.total_seconds():g} s"
         say(f"stopping: waiting for {number_of(running, 'task')} to end, {left} at the most; Ctrl-C again ends at once")
+    if blocked := sum(each.blocked_ends for each in working):
+        say(
+            f"stopping: another session's open transaction blocks the ends of {number_of(blocked, 'task')}; another "
+            "process writes them later; `headrace doctor` names the session"
+        )
 
 
 def _say_nothing(_: str) -> None:

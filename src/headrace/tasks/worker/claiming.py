@@ -7,6 +7,7 @@ transaction elsewhere keeps vacuum from removing. A survey costs that walk, so i
 
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -16,6 +17,7 @@ from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 
 _LANES = 256
+_MAX_OWNERS = 10_000
 _FIRST = (-(2**31), -1)
 _AT_LEAST_EVERY_S = 0.05
 _SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
@@ -46,6 +48,7 @@ class Claimer:
         self._stale_at = 0.0
         self._turn = _FIRST
         self._gave_last: dict[int, int] = {}  # by precedence
+        self._owners: dict[int, str] = {}  # of lanes that have given a task
         self._woken = False
         self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
         self.held_back = False  # whether it left what may be tried only once, and could not have started at once
@@ -67,11 +70,14 @@ class Claimer:
             dues.append(self._delayed_due_at)
         return min((due for due in dues if due > time.monotonic()), default=None)
 
-    async def claim(self, worker: Identity, *, most: int, now_startable: int) -> list[Row]:
-        """Claim up to ``most``; of tasks that have a single attempt only as many as can start now."""
+    async def claim(
+        self, worker: Identity, *, most: int, now_startable: int, held: AbstractSet[str] = frozenset()
+    ) -> list[Row]:
+        """Claim up to ``most``; of tasks that have a single attempt only as many as can start now. Nothing from lanes
+        of ``held`` users, as far as they are known: who they belong to shows with the first task that they give."""
         woken, self._woken = self._woken, False
         # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
-        if woken and self.exhausted:
+        if woken and self.exhausted and not held:
             first = await store.claim_first(
                 self._db,
                 worker,
@@ -89,8 +95,10 @@ class Claimer:
         claimed: list[Row] = []
         self.held_back = False
         room = most
-        for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
-            lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
+        now = time.monotonic()
+        open_lanes = [each for each in self._lanes if each.due_at <= now and self._owners.get(each.lane_id) not in held]
+        for _, group in groupby(open_lanes, key=lambda lane: lane.precedence):
+            lanes = self._in_turns(list(group))
             if lanes:
                 claimed += await self._claim_from(worker, lanes, room - len(claimed), now_startable - len(claimed))
             if self.held_back:  # what is claimed ahead of a lower priority would start before it
@@ -102,6 +110,12 @@ class Claimer:
         if self.exhausted:
             self.refresh()
         return claimed
+
+    def _note_owners(self, rows: list[Row]) -> None:
+        if len(self._owners) > _MAX_OWNERS:
+            self._owners.clear()
+        for row in rows:
+            self._owners[row["lane_id"]] = row["user_id"]
 
     def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
         """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
@@ -119,6 +133,7 @@ class Claimer:
             return []
         rows = await store.claim(self._db, worker, lanes, shares, most=most)
         floors = {lane.lane_id: lane for lane in lanes}
+        self._note_owners(rows)
         for row in rows:
             lane = floors[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))

@@ -5,11 +5,12 @@ import os
 import socket
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 
 from headrace import ids, logs
 from headrace.database import Database, DatabaseUnavailable
-from headrace.errors import HeadraceError, Unavailable
+from headrace.errors import HeadraceError
 from headrace.figures import Figure
 from headrace.tasks import settling
 from headrace.tasks.catalog import known_type
@@ -24,12 +25,14 @@ from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
 from headrace.tasks.worker.figures import Figures, blocked_figure, slots_figure
+from headrace.tasks.worker.handing_over import fall_silent
 from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
 from headrace.tasks.worker.load import Load
 from headrace.tasks.worker.reporting import LeaseReporter
 from headrace.tasks.worker.result_files import ResultStore
 from headrace.tasks.worker.runs import Run, StopReason, ending_when_stopped, execute
+from headrace.tasks.worker.starts import show_starts
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.writing import WriteBehind
 
@@ -37,10 +40,10 @@ log = logs.get(__name__)
 
 # How often the loop looks after its runs: deadlines, starts that should show, the lease.
 _TICK_S = 0.05
-# A task that runs longer than this shows as RUNNING on its wide row; a shorter one is written once, with its end.
-_SHOW_AFTER_S = 0.1
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
 _TURNS = 100
+# How long a worker that stops waits for ends that are blocked, once all else is over.
+_BLOCKED_PATIENCE_S = 2.0
 # A worker that starts while the database is away tries again after this.
 _JOIN_AGAIN_S = 1.0
 
@@ -126,6 +129,7 @@ class Worker:
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
                 log.warning("worker.not_settled", worker_id=self.identity.id)
+                await fall_silent(self._db, self.identity)
 
     async def _join(self, stop: asyncio.Event) -> bool:
         """Become a worker, as soon as the database answers; False if it is to stop before that."""
@@ -220,6 +224,7 @@ class Worker:
             run.ask_to_stop(StopReason.LEASE_LOST)
         await self._heartbeat.stop()
         await self._enter()
+        self._ends.drop()  # what a write under way has set aside meanwhile
 
     async def _wind_down(self) -> None:
         self._stopping = True
@@ -239,11 +244,18 @@ class Worker:
         # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
         grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         await self._until_settled(grace + 10)
+        # Somebody's open transaction may last for longer than anybody waits for a worker to stop.
+        await self._until(lambda: not self.blocked_ends, _BLOCKED_PATIENCE_S)
+        await self._ends.hand_over()
 
     async def _until_settled(self, seconds: float) -> None:
+        await self._until(lambda: not self._load.runs and not self._ends.unwritten, seconds)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait, but no longer than this, for something that comes with a run's end or with what is written."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._load.runs or self._ends.unwritten:
+                while not condition():
                     self._settled.clear()
                     await self._settled.wait()
 
@@ -279,6 +291,9 @@ class Worker:
                 await waiting
             claimed = self._load.prefetched.popleft()
             self._feeder.room.set()
+            if self._ends.blocked.is_held(claimed.user_id):
+                self._feeder.put_back(claimed)
+                continue
             run = self._begin(claimed, me)
             ending = await execute(run, self._reporter, self._isolated, self._config)
             if run.abandoned or self._closed:
@@ -334,7 +349,7 @@ class Worker:
             try:
                 if self._heartbeat.lost and not self._stopping:
                     await self._enter_again()
-                await self._show_starts()
+                await show_starts(self._load.runs.values(), self._reporter)
             except HeadraceError as exc:
                 log.warning("worker.tick_failed", error=exc.code)
             for run in list(self._load.runs.values()):
@@ -342,35 +357,6 @@ class Worker:
                     run.ask_to_stop(StopReason.TIMEOUT)
                 if run.overdue and run.task is not None:
                     self._abandon(run)
-
-    async def _show_starts(self) -> None:
-        since = time.monotonic() - _SHOW_AFTER_S
-        unseen = [
-            run
-            for run in self._load.runs.values()
-            if run.started < since
-            and not run.waiting
-            and not run.claimed.start_told
-            and not run.start_refused
-            # One that its handler finishes is locked until the handler commits: nobody else's start shall wait for it.
-            and not run.claimed.finished_in
-        ]
-        if unseen:
-            await self._tell_starts(unseen)
-
-    async def _tell_starts(self, runs: list[Run]) -> None:
-        """Show that these run. A start that a follower refuses is told with the end; none of the others suffers."""
-        try:
-            await self._reporter.start([run.claimed for run in runs])
-        except Unavailable:
-            raise
-        except Exception:
-            if len(runs) > 1:
-                for run in runs:
-                    await self._tell_starts([run])
-                return
-            log.exception("task.start_refused", task_id=runs[0].claimed.task_id)
-            runs[0].start_refused = True
 
     def _abandon(self, run: Run) -> None:
         """A handler on the loop that does not stop cannot be killed: record its end, and let nothing it does count."""
