@@ -200,7 +200,9 @@ async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> 
 async def test_up_says_what_it_waits_for_too(capsys: pytest.CaptureFixture[str]) -> None:
     stop = asyncio.Event()
     telling = asyncio.create_task(
-        up._tell_what_is_waited_for(stop, [Mock(running=0), Mock(running=2)], timedelta(seconds=30))
+        up._tell_what_is_waited_for(
+            stop, [Mock(running=0, blocked_ends=0), Mock(running=2, blocked_ends=0)], timedelta(seconds=30)
+        )
     )
     await asyncio.sleep(0)
     assert capsys.readouterr().err == ""

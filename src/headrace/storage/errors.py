@@ -4,12 +4,14 @@ The first argument of each is for operators: it may name the bucket, the endpoin
 read names none of them.
 """
 
-from headrace.errors import HeadraceError, NotFound, Unavailable
+from headrace.errors import NotFound, Unavailable
 
 
-class _ForOperators(HeadraceError):
-    def __init__(self, reason: str = "", **details: object) -> None:
-        super().__init__(None, **details)
+class StorageError(Unavailable):
+    """Files cannot be stored or read."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__()
         self._reason = reason
 
     @property
@@ -17,7 +19,7 @@ class _ForOperators(HeadraceError):
         return self._reason or self.message
 
 
-class StorageUnreachable(_ForOperators, Unavailable):
+class StorageUnreachable(StorageError):
     """Files cannot be stored or read right now: try again later."""
 
     code = "storage_unreachable"
@@ -37,7 +39,7 @@ class StorageFull(StorageUnreachable):
     code = "storage_full"
 
 
-class ObjectNotFound(_ForOperators, Unavailable):
+class ObjectNotFound(StorageError):
     """The bytes of this file cannot be found in file storage."""
 
     code = "object_not_found"
