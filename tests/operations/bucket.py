@@ -21,7 +21,7 @@ class Bucket(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.parts: dict[str, dict[int, bytes]] = {}
         self.refused = 0
-        self.missing = False  # as if nobody had made the bucket
+        self.missing = False  # as if the bucket did not exist
 
     @property
     def url(self) -> str:

@@ -186,7 +186,7 @@ async def _together(work: _Work, waiting: Collection[str]) -> tuple[frozenset[st
                 done = await many.cancel_waiting_tasks(tx, work.tasks, work.caller, list(waiting), data=work.note)
                 await store.add(tx, work.bulk.task_id, Outcome(done=len(done)))
             return frozenset(done), locked
-        except RowsLocked as exc:  # the others do not wait for somebody's transaction
+        except RowsLocked as exc:  # the others do not wait for that transaction
             locked |= exc.task_ids
             waiting = [each for each in waiting if each not in exc.task_ids]
         except (DatabaseBusy, TaskChanged):

@@ -116,7 +116,7 @@ class Feeder:
             gone = await store.unclaim(self._db, worker, tasks)
         except HeadraceError as exc:
             log.warning("worker.tasks_not_put_back", error=exc.code, count=len(tasks))
-            self._put_back += tasks  # the next round tries again: as long as we live nobody else gives them back
+            self._put_back += tasks  # the next round tries again: while this worker lives, no reaper gives them back
             return
         if worker is self.worker:
             for each in tasks:

@@ -244,7 +244,7 @@ class Worker:
         # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
         grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         await self._until_settled(grace + 10)
-        # Somebody's open transaction may last for longer than anybody waits for a worker to stop.
+        # The transaction that blocks them may stay open for longer than an operator waits for a worker to stop.
         await self._until(lambda: not self.blocked_ends, _BLOCKED_PATIENCE_S)
         await self._ends.hand_over()
 

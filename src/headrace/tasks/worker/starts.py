@@ -24,7 +24,7 @@ async def show_starts(runs: Iterable[Run], reporter: LeaseReporter) -> None:
         and not run.waiting
         and not run.claimed.start_told
         and not run.start_refused
-        # One that its handler finishes is locked until the handler commits: nobody else's start shall wait for it.
+        # The handler's own transaction keeps its claim locked until it commits; no other start waits for it.
         and not run.claimed.finishing
     ]
     if unseen:
@@ -32,7 +32,7 @@ async def show_starts(runs: Iterable[Run], reporter: LeaseReporter) -> None:
 
 
 async def _tell_starts(runs: list[Run], reporter: LeaseReporter) -> None:
-    """Show that these run. A start that a follower refuses is told with the end; none of the others suffers."""
+    """Show that these run. A start that a follower refuses is shown with the end; the others are not affected."""
     try:
         await reporter.start([run.claimed for run in runs])
     except Unavailable:
