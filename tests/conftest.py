@@ -81,7 +81,10 @@ def pytest_unconfigure() -> None:
 _TOGETHER = {"console"}
 # Where tests take seconds; the rest takes less all together.
 _LONG_FOLDERS = {"attack", "docs", "e2e", "examples", "races", "removal", "testing"}
-_LONG_FILES = {"test_afar", "test_audited", "test_bucket", "test_everything_is_audited", "test_waiting", "test_worker"}
+_LONG_FILES = {
+    "test_afar", "test_audited", "test_bucket", "test_everything_is_audited", "test_generated_client", "test_waiting",
+    "test_worker",
+}  # fmt: skip
 
 
 @pytest.hookimpl(trylast=True)  # after those are gone that do not run

@@ -14,6 +14,7 @@ _INSTALL = {
     "Chromium": "apt-get install chromium",
     "LibreOffice": "apt-get install libreoffice-impress",
     "npm": "apt-get install nodejs npm",
+    "openapi-python-client": "make setup-dev",
     "PgBouncer": "apt-get install pgbouncer",
     "psql": "apt-get install postgresql-client",
     "PyTorch": "make setup-training",

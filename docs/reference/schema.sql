@@ -1141,6 +1141,7 @@ CREATE TABLE headrace.task_queue (
   used integer,
   route_id integer NOT NULL DEFAULT 0,
   delayed boolean NOT NULL DEFAULT false,
+  ended jsonb,
   CONSTRAINT task_queue_pkey PRIMARY KEY (seq),
   CONSTRAINT ck_task_queue_attempt CHECK (((attempt >= 0) AND (attempt <= 1048575))),
   CONSTRAINT ck_task_queue_claim CHECK (((worker IS NULL) = (claimed_at IS NULL))),
@@ -1159,6 +1160,7 @@ COMMENT ON COLUMN headrace.task_queue.units IS 'What the ledger holds for it; nu
 COMMENT ON COLUMN headrace.task_queue.used IS 'What its handler says it has used, in this attempt; null: all of it.';
 COMMENT ON COLUMN headrace.task_queue.route_id IS 'Which workers may take it: a row of task_routes; 0 until adopt_queue_rows sets it, in rows that a program of an earlier release wrote.';
 COMMENT ON COLUMN headrace.task_queue.delayed IS 'Its run_at had not come when the row was written; release_delayed clears it.';
+COMMENT ON COLUMN headrace.task_queue.ended IS 'How the attempt ended, where its worker stopped before it could write the end; the reaper writes it.';
 
 CREATE TABLE headrace.task_results (
   id bigint NOT NULL DEFAULT nextval('headrace.task_results_id_seq'::regclass),

@@ -11,7 +11,8 @@ HeadraceError
 └── Unavailable   something we depend on does not answer: try again
 
 Packages derive their own errors from the kinds and give each a stable ``code``. The message is safe to show to
-anyone; ``details`` carries typed facts for programs. ``web`` maps kinds to HTTP statuses, ``cli`` to exit codes.
+anyone; ``details`` carries typed facts for programs. ``operator_message`` may name what only operators may read, and
+goes to the log and the operator's terminal. ``web`` maps kinds to HTTP statuses, ``cli`` to exit codes.
 """
 
 from collections.abc import Mapping
@@ -28,6 +29,16 @@ class HeadraceError(Exception):
         self.message = message or (self.__doc__ or type(self).__name__).partition("\n")[0]
         self.details: Mapping[str, object] = details
         super().__init__(self.message)
+
+    @property
+    def operator_message(self) -> str:
+        """The message with inner addresses, paths and reasons: for the log and the operator's terminal alone."""
+        return self.message
+
+
+def reason_of(exc: BaseException) -> str:
+    """Why it failed, for the log."""
+    return exc.operator_message if isinstance(exc, HeadraceError) else str(exc)
 
 
 class NotFound(HeadraceError):

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from headrace.errors import HeadraceError
+
 if TYPE_CHECKING:
     import structlog  # loaded with the first line that is logged: most commands log none
 
@@ -37,6 +39,7 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if human else "iso", utc=not human),
+        add_reason,
         hide_secrets,
     ]
     if not human:
@@ -185,6 +188,15 @@ def _in_a_line(record: logging.LogRecord) -> bool:
         record.msg = f"{said} ({type(record.exc_info[1]).__name__})"
         record.args, record.exc_info = (), None
     return True
+
+
+def add_reason(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Name what a logged exception keeps from users, such as the bucket."""
+    logged = event.get("exc_info")
+    exc = sys.exc_info()[1] if logged is True else logged[1] if isinstance(logged, tuple) else logged
+    if isinstance(exc, HeadraceError) and exc.operator_message != exc.message:
+        event.setdefault("reason", exc.operator_message)
+    return event
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

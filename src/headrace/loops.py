@@ -23,7 +23,7 @@ async def repeat(run_once: Callable[[], Awaitable[object]], every: timedelta, *,
         try:
             await run_once()
         except HeadraceError as exc:
-            log.warning(failed, error=exc.code)
+            log.warning(failed, error=exc.code, reason=exc.operator_message)
         except Exception:
             log.exception(failed)
         # Processes that started together must not look together.

@@ -15,7 +15,8 @@ from headrace.assets.life import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
-from headrace.storage import ObjectNotFound, Storage, StorageUnreachable
+from headrace.storage import ObjectNotFound, Storage, StorageRefused
+from headrace.storage.errors import PartsLost
 from tests.assets import stand
 from tests.assets.stand import png
 from tests.edge import stand as edge
@@ -186,7 +187,7 @@ async def test_a_stored_part_that_is_larger_than_announced_ends_its_upload(
         refused = await ada.post(f"{path}/{found_by}", json={"numbers": [1]} if found_by == "links" else None)
     assert (refused.status_code, refused.json()["code"]) == (400, "size_mismatch")
     assert (await ada.get(path)).status_code == 404
-    with pytest.raises(ObjectNotFound):
+    with pytest.raises(PartsLost):
         await bucket.list_parts(f"media/{row['storage_key']}.parts", row["id"])
 
 
@@ -228,8 +229,11 @@ async def test_a_missing_bucket_is_found_by_the_check_and_is_no_missing_file(swi
     """An upload answered 404, and `doctor` was content."""
     missing = Storage(swift.config("nobody-made-this"))
     try:
-        for attempt in (missing.check(), missing.put_bytes("x", b"x")):
-            with pytest.raises(StorageUnreachable):
+        bucket = missing.bucket
+        assert bucket is not None
+        attempts = (missing.check(), missing.put_bytes("x", b"x"), missing.read_bytes("x"), bucket.begin("x"))
+        for attempt in (*attempts, bucket.list_parts("x", "1")):
+            with pytest.raises(StorageRefused):
                 await attempt
     finally:
         await missing.close()

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.billing.features import Features, MediaType, Quality, features_of, read_features
+from headrace.billing.features import Features, MeteredMedia, Quality, features_of, read_features
 from headrace.billing.granting import grant
 from headrace.billing.periods import add_months, calendar_month, period_end
 from headrace.billing.plans.model import FREE_PLAN
@@ -34,23 +34,23 @@ def test_calendar_months_are_utc() -> None:
 @pytest.mark.parametrize(
     ("media", "quality", "size", "units"),
     [
-        (MediaType.IMAGE, Quality.HIGH, {}, 1),
-        (MediaType.PDF, Quality.STANDARD, {"pages": 12}, 12),
-        (MediaType.PPT, Quality.HIGH, {"pages": 3}, 3),
-        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 0.5}, 1),
-        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10}, 1),
-        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10.01}, 2),
-        (MediaType.VIDEO, Quality.HIGH, {"seconds": 25}, 6),
-        (MediaType.IMAGE, Quality.STANDARD, {"pixels": 24_000_000}, 1),
-        (MediaType.IMAGE, Quality.STANDARD, {"pixels": 100_000_000}, 4),
+        (MeteredMedia.IMAGE, Quality.HIGH, {}, 1),
+        (MeteredMedia.PDF, Quality.STANDARD, {"pages": 12}, 12),
+        (MeteredMedia.PPT, Quality.HIGH, {"pages": 3}, 3),
+        (MeteredMedia.VIDEO, Quality.STANDARD, {"seconds": 0.5}, 1),
+        (MeteredMedia.VIDEO, Quality.STANDARD, {"seconds": 10}, 1),
+        (MeteredMedia.VIDEO, Quality.STANDARD, {"seconds": 10.01}, 2),
+        (MeteredMedia.VIDEO, Quality.HIGH, {"seconds": 25}, 6),
+        (MeteredMedia.IMAGE, Quality.STANDARD, {"pixels": 24_000_000}, 1),
+        (MeteredMedia.IMAGE, Quality.STANDARD, {"pixels": 100_000_000}, 4),
         # Twenty photographs as one APNG cost one unit.
-        (MediaType.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 12_000_000}, 10),
-        (MediaType.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 640 * 480}, 2),
-        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 1920 * 1080}, 1),
-        (MediaType.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 3840 * 2160}, 4),
+        (MeteredMedia.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 12_000_000}, 10),
+        (MeteredMedia.IMAGE, Quality.STANDARD, {"frames": 20, "pixels": 640 * 480}, 2),
+        (MeteredMedia.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 1920 * 1080}, 1),
+        (MeteredMedia.VIDEO, Quality.STANDARD, {"seconds": 10, "frames": 300, "pixels": 3840 * 2160}, 4),
     ],
 )
-def test_what_files_cost_by_default(media: MediaType, quality: Quality, size: dict[str, int], units: int) -> None:
+def test_what_files_cost_by_default(media: MeteredMedia, quality: Quality, size: dict[str, int], units: int) -> None:
     assert Features().units_for(media, quality, **size) == units
 
 
@@ -64,12 +64,12 @@ def test_of_several_plans_the_best_counts() -> None:
         ]
     )
     both = Features((plain, videos))
-    assert both.units_for(MediaType.VIDEO, Quality.HIGH, seconds=61) == 2
+    assert both.units_for(MeteredMedia.VIDEO, Quality.HIGH, seconds=61) == 2
     pictures = read_features(
         [{"feature": "units", "media_type": "IMAGE", "units": 2, "per_frames": 5, "per_pixels": 9}]
     )
-    assert Features((pictures,)).units_for(MediaType.IMAGE, frames=6, pixels=4) == 6
-    assert (both.concurrency, both.max_file_bytes(MediaType.PDF), both.max_file_bytes(MediaType.IMAGE)) == (
+    assert Features((pictures,)).units_for(MeteredMedia.IMAGE, frames=6, pixels=4) == 6
+    assert (both.concurrency, both.max_file_bytes(MeteredMedia.PDF), both.max_file_bytes(MeteredMedia.IMAGE)) == (
         9,
         1 << 40,
         50 << 20,

@@ -25,7 +25,7 @@ from headrace.cli import up
 from headrace.cli.payloads import pairs
 from headrace.cli.program import ProgramNotLoaded, load_program
 from headrace.cli.supervisor import worker_command
-from headrace.cli.worker import _names
+from headrace.cli.worker import _names, say_what_is_waited_for
 from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Program, environment, eventually
@@ -200,7 +200,9 @@ async def test_it_takes_only_what_it_is_asked_to(start: Start, tasks: Tasks) -> 
 async def test_up_says_what_it_waits_for_too(capsys: pytest.CaptureFixture[str]) -> None:
     stop = asyncio.Event()
     telling = asyncio.create_task(
-        up._tell_what_is_waited_for(stop, [Mock(running=0), Mock(running=2)], timedelta(seconds=30))
+        up._tell_what_is_waited_for(
+            stop, [Mock(running=0, blocked_ends=0), Mock(running=2, blocked_ends=0)], timedelta(seconds=30)
+        )
     )
     await asyncio.sleep(0)
     assert capsys.readouterr().err == ""
@@ -415,3 +417,13 @@ def test_a_database_without_a_schema_is_refused(call: Call, empty: Place, folder
     done = call("worker", "shop:registry", settings=empty.settings)
     assert done.code == 4
     assert "headrace migrate" in done.complaint
+
+
+def test_who_stops_it_reads_what_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+    limit = timedelta(seconds=30)
+    say_what_is_waited_for([Mock(running=0, blocked_ends=0)], limit)
+    assert capsys.readouterr().err == ""
+    say_what_is_waited_for([Mock(running=1, blocked_ends=0), Mock(running=1, blocked_ends=3)], limit)
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.startswith("stopping: waiting for 2 tasks to end, 30 s at the most")
+    assert second.startswith("stopping: another session's open transaction blocks the ends of 3 tasks; another process")

@@ -1,13 +1,26 @@
 """Files go into a folder or a bucket, and come back as they were."""
 
+import asyncio
+import errno
 import hashlib
 import os
-from collections.abc import Iterator
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
+from headrace.errors import HeadraceError
+from headrace.storage import (
+    ObjectNotFound,
+    Storage,
+    StorageConfig,
+    StorageFull,
+    StorageRefused,
+    StorageUnreachable,
+    service,
+)
 from tests.operations import bucket
 from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
@@ -44,16 +57,103 @@ async def test_a_bucket_keeps_what_it_is_given(remote: Bucket, tmp_path: Path, s
 
 
 async def test_a_bucket_that_refuses_is_told_in_a_line(remote: Bucket) -> None:
-    with pytest.raises(StorageUnreachable, match="s3://months/headrace cannot be read or written") as refusal:
+    with pytest.raises(StorageRefused) as refusal:
         await Storage(in_bucket(remote, access_key="SOMEBODY")).probe()
-    assert "\n" not in refusal.value.message
-    assert SECRET_KEY not in refusal.value.message
+    reason = refusal.value.operator_message
+    assert reason.startswith(
+        f"s3://months/headrace at {remote.url} refuses the access key (403 Forbidden AccessDenied)"
+    )
+    assert "\n" not in reason
+    assert SECRET_KEY not in reason
     assert remote.refused
+
+
+UNREACHABLE = {
+    "endpoint": "http://ada:swordfish@127.0.0.1:1",
+    "access_key_id": "AKIA",
+    "secret_access_key": "swordfish",
+}
+
+
+async def verbs(storage: Storage, tmp_path: Path) -> AsyncIterator[HeadraceError]:
+    """The error of each verb, on storage where none succeeds."""
+    (tmp_path / "out").write_bytes(b"x")
+    for attempt in (
+        storage.check(),
+        storage.put("media/a", tmp_path / "out"),
+        storage.put_bytes("media/a", b"x"),
+        storage.read_bytes("media/a"),
+        storage.fetch("media/a", tmp_path / "in"),
+    ):
+        with pytest.raises(HeadraceError) as raised:
+            await attempt
+        yield raised.value
+
+
+@pytest.mark.parametrize("how", ["missing bucket", "wrong key", "endpoint down", "no folder", "a file as folder"])
+async def test_users_read_no_place_and_operators_do(remote: Bucket, tmp_path: Path, how: str) -> None:
+    """The message goes to callers of the API, and to owners of failed tasks."""
+    remote.missing = how == "missing bucket"
+    folder = tmp_path / "inner-folder"
+    storage = Storage(
+        {
+            "missing bucket": in_bucket(remote),
+            "wrong key": in_bucket(remote, access_key="SOMEBODY"),
+            "endpoint down": StorageConfig("s3://months/headrace", UNREACHABLE, retry_for=timedelta(seconds=0.1)),
+        }.get(how)
+        or StorageConfig(f"file://{folder}")
+    )
+    if storage.folder is not None:
+        folder.rmdir()
+        if how == "a file as folder":
+            folder.touch()
+    passing = how == "endpoint down"
+    async for error in verbs(storage, tmp_path):
+        assert isinstance(error, StorageUnreachable)
+        assert isinstance(error, StorageRefused) is not passing, error.operator_message
+        assert error.message == "Files cannot be stored or read right now: try again later."
+        assert error.code == "storage_unreachable"
+        assert error.details == {}
+        # The whole traceback of a bucket's error goes to the log, and may repeat no signed request.
+        shown = "".join(traceback.format_exception(error)) if storage.bucket else str(error)
+        assert not any(word in shown for word in ("127.0.0.1", "SOMEBODY", "swordfish", "inner-folder")), shown
+        assert ("inner-folder" if storage.folder else "s3://months/headrace at http://") in error.operator_message
+        assert not any(word in error.operator_message for word in ("swordfish", "ada:", SECRET_KEY))
+    await storage.close()
+
+
+async def test_a_full_disk_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process starts on a full disk: files can still be read, and deleting some makes room."""
+    storage = Storage(StorageConfig(f"file://{tmp_path}"))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(StorageFull) as raised:
+        await storage.check()
+    assert not isinstance(raised.value, StorageRefused)
+    assert str(tmp_path) not in raised.value.message
+    assert raised.value.operator_message == f"file://{tmp_path} cannot be read or written: No space left on device."
+
+
+async def test_a_check_that_hangs_ends_as_an_outage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(service, "_CHECK_WITHIN_S", 0.01)
+    storage = Storage(StorageConfig(f"file://{tmp_path}"))
+
+    async def hang(name: str, content: bytes) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(storage, "put_bytes", hang)
+    with pytest.raises(StorageUnreachable, match="try again later"):
+        await storage.check()
 
 
 async def test_a_check_writes_reads_and_deletes(remote: Bucket, tmp_path: Path) -> None:
     await Storage(StorageConfig(f"file://{tmp_path}/folder")).check()
     assert [path for path in (tmp_path / "folder").rglob("*") if path.is_file()] == []
+    await Storage(in_bucket(remote)).check()
+    assert remote.objects == {}
     with pytest.raises(StorageUnreachable):
         await Storage(in_bucket(remote, access_key="SOMEBODY")).check()
 

@@ -21,6 +21,7 @@ class Bucket(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.parts: dict[str, dict[int, bytes]] = {}
         self.refused = 0
+        self.missing = False  # as if the bucket did not exist
 
     @property
     def url(self) -> str:
@@ -52,9 +53,21 @@ class _Handler(BaseHTTPRequestHandler):
                 200, f"<InitiateMultipartUploadResult><UploadId>{upload}</UploadId></InitiateMultipartUploadResult>"
             )
             return
+        if "delete" in query:
+            keys = re.findall(r"<Key>([^<]+)</Key>", body.decode())
+            for key in keys:
+                self.server.objects.pop(f"{path.rstrip('/')}/{key}", None)
+            deleted = "".join(f"<Deleted><Key>{key}</Key></Deleted>" for key in keys)
+            self._answer(200, f"<DeleteResult>{deleted}</DeleteResult>")
+            return
         parts = self.server.parts.pop(query["uploadId"][0])
         self.server.objects[path] = b"".join(parts[number] for number in sorted(parts))
         self._answer(200, "<CompleteMultipartUploadResult><ETag>x</ETag></CompleteMultipartUploadResult>")
+
+    def do_HEAD(self) -> None:
+        if self._signed(b""):
+            found = self.server.objects.get(urlsplit(self.path).path)
+            self._answer(404 if found is None else 200, found or b"", etag="x")
 
     def do_GET(self) -> None:
         path, query, body = self._received()
@@ -90,6 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _signed(self, body: bytes) -> bool:
         """Whether the request was signed with the right access key, over this very body."""
+        if self.server.missing:
+            self._answer(404, "<Error><Code>NoSuchBucket</Code><BucketName>months</BucketName></Error>")
+            return False
         signature = re.search(r"Credential=(\w+)/", self.headers.get("Authorization") or "")
         digest = self.headers.get("x-amz-content-sha256")
         if signature and signature[1] == ACCESS_KEY and digest == hashlib.sha256(body).hexdigest():
@@ -106,7 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Last-Modified", "Sun, 15 Nov 2026 12:00:00 GMT")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content)
+        if self.command != "HEAD":
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
         """Quietly."""

@@ -7,6 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
@@ -14,6 +15,7 @@ from headrace import ids
 from headrace.access import Role
 from headrace.assembly.followers import followers
 from headrace.database import Database, Row
+from headrace.operations.bulk import carrying_out
 from headrace.operations.bulk import routes as bulk_routes
 from headrace.operations.bulk.carrying_out import add_handlers
 from headrace.operations.bulk.schemas import TaskFilterIn
@@ -31,6 +33,7 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
+from tests.billing import stand as billing
 from tests.edge import stand
 from tests.tasks.people import trail
 
@@ -291,3 +294,33 @@ async def test_named_or_not_tasks_of_the_product_itself_are_left_out(db: Databas
             given = TaskFilterIn(ids=named, internal=internal)
             async with db.transaction(readonly=True) as tx:
                 assert await count_tasks(tx, given, given.wanted(user_id, None), most=9) == count
+
+
+async def test_tasks_whose_owners_units_are_locked_hold_up_nobody_elses_and_are_refused(
+    site: Site, db: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of them was waited for by itself, for up to eleven seconds, before the next batch began."""
+    monkeypatch.setattr(carrying_out, "_MAX_WAIT_FOR_UNITS_S", 0.3)
+
+    @site.registry.task("render", units=1, submit="users")
+    async def render(context: TaskContext, payload: Any) -> None: ...
+
+    async with db.transaction() as tx:
+        await declare_types(tx, site.registry)
+    ada, bob, boss = await stand.user(db, "ada"), await stand.user(db, "bob"), await admin_of(db)
+    for user in (ada, bob):
+        await billing.grant_alone(db, user, 1000)
+    async with db.transaction() as tx:
+        hers = await site.tasks.submitter.submit_many(tx, [TaskSpec("render")] * 400, user_id=ada)
+        his = await site.tasks.submitter.submit_many(tx, [TaskSpec("render")] * 200, user_id=bob)
+    program = await asyncpg.connect(database_url)
+    async with program.transaction():
+        await program.execute("SELECT headrace.submit('render', '{}', user_id => $1, trusted => true)", ada)
+        found = await site.finished(boss, await site.bulk(boss, "cancel", 600, type="render", owner="*"))
+        assert (found["done"], found["refused"]) == (200, 400)
+        assert {each["code"] for each in found["refusals"]} == {"rows_locked"}
+        assert await site.statuses(his) == {"CANCELED"}
+        assert await site.statuses(hers) == {"QUEUED"}
+    await program.close()
+    again = await site.finished(boss, await site.bulk(boss, "cancel", 401, type="render", owner="*"))
+    assert (again["done"], again["refused"]) == (401, 0)

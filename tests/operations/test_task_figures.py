@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from headrace.cli.storage_check import StorageWatch
 from headrace.database import Database, Tx
 from headrace.figures import OTHER, Histogram, Kind, Meters
 from headrace.operations import task_figures
@@ -18,6 +19,7 @@ from headrace.operations.task_figures import read_task_figures
 from headrace.outbox.loop import LoopConfig, RelayLoop
 from headrace.outbox.relay import Relay, RelayConfig
 from headrace.schedules.loop import Scheduler
+from headrace.storage import Storage, StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Snooze
 from headrace.tasks.registry import Backoff
@@ -145,7 +147,8 @@ async def names(bench: Bench) -> dict[str, str]:
     meters = Meters("up", "1.0")
     scheduler = Scheduler(bench.db, bench.submitter)
     relay = RelayLoop(bench.db, Relay(bench.db, [], RelayConfig()), [], [], LoopConfig())
-    for part in (bench.worker(), scheduler, relay):
+    storage = StorageWatch(Storage(StorageConfig("s3://uploads/files")))  # never asked here
+    for part in (bench.worker(), scheduler, relay, storage):
         meters.add(part.read_figures)
     app = create_app(stand.services(bench.db, figures=HealthFigures(bench.db), meters=meters), WebConfig())
     async with stand.client(app) as api:

@@ -33,6 +33,13 @@ async def test_ready_asks_and_gives_the_reasons(no_db: Database, monkeypatch: py
     assert answer.headers["Retry-After"] == "1"
 
 
+async def test_without_file_storage_it_is_ready_and_says_what_does_not_work(no_db: Database) -> None:
+    """All processes share one storage: taking every one of them away would end everything else, too."""
+    async with stand.client(stand.app(no_db, degraded=lambda: ("storage",))) as client:
+        answer = await client.get("/readyz")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ready", "degraded": ["storage"]})
+
+
 async def test_a_flood_of_probes_asks_once(no_db: Database) -> None:
     asked = 0
 

@@ -1,6 +1,7 @@
 """The description of the API: complete, stable, and readable without the internet."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
+from headrace.web.description import whole
 from tests.edge import stand
 
 
@@ -82,6 +84,15 @@ def test_every_reference_leads_somewhere(description: dict[str, Any]) -> None:
         for part in reference.split("/"):
             target = target[part]
     assert not any("ValidationError" in name for name in description["components"]["schemas"])
+
+
+def test_every_schema_has_a_name_and_a_title_of_its_own() -> None:
+    """Generators name classes by title. Where two have one title they drop the later, and every route that needs it."""
+    schemas = whole()["components"]["schemas"]
+    titles = Counter(re.sub(r"\W", "", schema.get("title", name)) for name, schema in schemas.items())
+    assert [title for title, count in titles.items() if count > 1] == []
+    # FastAPI puts the module before a name that two classes have, and -Input or -Output behind one of two readings.
+    assert [name for name in schemas if "__" in name or name.endswith(("-Input", "-Output"))] == []
 
 
 def test_cookies_go_with_a_csrf_token_where_something_changes(description: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from headrace.assets.service import Files, tell_deleted
 from headrace.assets.store import assets, results, uploads
 from headrace.audit import Who
 from headrace.database import Database
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, reason_of
 
 log = logs.get(__name__)
 
@@ -109,7 +109,7 @@ async def purge_unless_in_use(files: Files, db: Database, asset: Asset) -> None:
         if not in_use:
             await purge(files, db, asset)
     except (HeadraceError, OSError) as exc:
-        log.warning("asset.not_purged", asset_id=asset.id, error=str(exc))
+        log.warning("asset.not_purged", asset_id=asset.id, error=reason_of(exc))
 
 
 async def _purge_results(files: Files, db: Database, done: LetGo, user_id: str | None) -> None:

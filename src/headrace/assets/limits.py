@@ -30,7 +30,7 @@ async def limits_for(tx: Tx, config: FileConfig, user_id: str) -> UserLimits:
     where no plan says otherwise."""
     features = await plans.features_of(tx, user_id)
     ceiling = config.limits.max_bytes
-    largest = {kind: features.max_file_bytes(plans.MediaType(kind)) for kind in MEDIA}
+    largest = {kind: features.max_file_bytes(plans.MeteredMedia(kind)) for kind in MEDIA}
     largest[MediaType.OTHER] = max(largest.values())
     if ceiling is not None:
         largest = {kind: min(most, ceiling) for kind, most in largest.items()}

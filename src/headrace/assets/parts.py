@@ -46,6 +46,7 @@ from headrace.assets.uploading import (
 from headrace.database import Database, Tx
 from headrace.errors import HeadraceError, Invalid
 from headrace.storage.bucket import Bucket
+from headrace.storage.errors import PartsLost
 from headrace.storage.folder import explain
 from headrace.storage.model import StoredPart
 
@@ -288,6 +289,9 @@ async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, 
     whole = files.spool / upload.id / f"whole.{token}"
     try:
         await asyncio.to_thread(whole.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
+    except OSError as exc:
+        raise explain(exc, "The folder for uploads") from exc
+    try:
         joined_by_storage = files.storage.bucket is not None
         received = await (_join_stored if joined_by_storage else _join_files)(files, db, upload, whole)
         # What was looked into is what is stored: of a direct upload the bytes here, whatever is sent there by now.
@@ -358,9 +362,7 @@ async def _join_stored(files: Files, db: Database, upload: Upload, whole: Path) 
     if upload.method is UploadMethod.DIRECT:
         try:
             found = await bucket.list_parts(name, upload.storage_upload_id)
-        except HeadraceError as exc:
-            if exc.code != "upload_lost":
-                raise
+        except PartsLost:
             parts = []  # put together by an earlier try, or lost
         else:
             if any(part.number > upload.parts or part.size > upload.size_of_part(part.number) for part in found):

@@ -17,6 +17,7 @@ from headrace.assets.service import Files
 from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.storage import ObjectNotFound
+from headrace.storage.folder import explain
 
 MIME_TYPE = "image/webp"
 _FACTS = TypeAdapter(Facts)
@@ -74,10 +75,11 @@ async def at_hand(files: Files, asset: Asset) -> AsyncIterator[Path]:
 async def local_copy(files: Files, name: str, folder: Path) -> Path:
     """Where an object can be read as a file: where it lies, or a copy of it in ``folder``."""
     if files.storage.folder is not None:
-        path = files.storage.folder.path(name)
-        if not path.exists():
-            raise BytesMissing
-        return path
+        try:
+            await files.storage.size_of(name)
+        except ObjectNotFound as exc:
+            raise BytesMissing from exc
+        return files.storage.folder.path(name)
     copy = folder / "original"
     try:
         await files.storage.fetch(name, copy)
@@ -90,7 +92,10 @@ async def local_copy(files: Files, name: str, folder: Path) -> Path:
 async def scratch(files: Files) -> AsyncIterator[Path]:
     """A folder for one picture in the making."""
     folder = files.spool / f"preview.{secrets.token_hex(8)}"
-    await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
+    try:
+        await asyncio.to_thread(folder.mkdir, mode=0o700, parents=True)
+    except OSError as exc:
+        raise explain(exc, "The folder for uploads") from exc
     try:
         yield folder
     finally:

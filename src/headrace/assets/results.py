@@ -26,6 +26,7 @@ from typing import Any, Self
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
+from headrace import logs
 from headrace.assets.config import FileConfig
 from headrace.assets.content import is_mime_type, mime_type_of_name
 from headrace.assets.limits import limits_for
@@ -36,6 +37,8 @@ from headrace.storage import Storage, StorageConfig, StorageUnreachable
 from headrace.storage.folder import Folder, explain
 from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Change, Transition
+
+log = logs.get(__name__)
 
 COMPARISON_MIME_TYPE = "image/jpeg"
 FIELD = "result_file"  # of a task's result: what its handler made
@@ -160,11 +163,17 @@ class HandlerResults:
         if mime_type is not None and not is_mime_type(mime_type):
             raise ResultInvalid(f"save_result was given {mime_type!r} as the file's type: write it as text/csv.")
         name = clean_name(name)
+        try:
+            return await self._store(task_id, user_id, file, name, mime_type or mime_type_of_name(name))
+        except StorageUnreachable as exc:
+            # The task's owner reads the traceback: where files are kept must not be in it.
+            log.error("result.not_saved", task_id=task_id, code=exc.code, reason=exc.operator_message)
+            raise type(exc) from None
+
+    async def _store(self, task_id: str, user_id: str, file: int, name: str, mime_type: str) -> Mapping[str, Any]:
         draft = await asyncio.to_thread(_copy, file, self._storage.folder)
         try:
-            made = await ResultFiles(self._storage).store(
-                task_id, user_id, draft, name=name, mime_type=mime_type or mime_type_of_name(name)
-            )
+            made = await ResultFiles(self._storage).store(task_id, user_id, draft, name=name, mime_type=mime_type)
         finally:
             await asyncio.to_thread(draft.unlink, missing_ok=True)
         return asdict(made)

@@ -34,7 +34,7 @@ from headrace.assets.receiving import check_size
 from headrace.assets.service import STREAM_LIFETIME, Files, tell_uploaded
 from headrace.assets.store import assets, uploads
 from headrace.database import Database, Tx
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, reason_of
 from headrace.storage import ObjectNotFound
 
 log = logs.get(__name__)
@@ -244,7 +244,7 @@ async def give_up(files: Files, db: Database, upload: Upload, *, token: str | No
         if aborted is not None:
             await clean(files, db, aborted)
     except (HeadraceError, OSError) as exc:
-        log.warning("upload.left_to_the_sweep", upload_id=upload.id, error=str(exc))
+        log.warning("upload.left_to_the_sweep", upload_id=upload.id, error=reason_of(exc))
 
 
 async def clean(files: Files, db: Database, upload: Upload) -> None:

@@ -83,7 +83,7 @@ class Sealer:
         try:
             await self._heads.keep(last)
         except HeadraceError as exc:
-            log.warning("audit.head_not_kept", seal=last.number, error=exc.code, message=exc.message)
+            log.warning("audit.head_not_kept", seal=last.number, error=exc.code, message=exc.operator_message)
         else:
             self._kept = last.number
 

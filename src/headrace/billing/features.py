@@ -1,8 +1,8 @@
 """What a plan offers beside its units: ``features_json``, an array of entries, and what they come to for one user.
 
 >>> features = await features_of(tx, user_id)
->>> features.units_for(MediaType.VIDEO, Quality.HIGH, seconds=25)      # 6: two for each started 10 s
->>> features.max_file_bytes(MediaType.PDF)
+>>> features.units_for(MeteredMedia.VIDEO, Quality.HIGH, seconds=25)      # 6: two for each started 10 s
+>>> features.max_file_bytes(MeteredMedia.PDF)
 
 Who has several entitlements has the best of them all. What no entry says is as in the defaults: an image is a unit, so
 is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH. An image costs so much each
@@ -28,7 +28,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 
-class MediaType(StrEnum):
+class MeteredMedia(StrEnum):
     IMAGE = "IMAGE"
     VIDEO = "VIDEO"
     PDF = "PDF"
@@ -52,7 +52,7 @@ class UnitsFeature(_Entry):
     """What a file of one kind costs: so many units, for each started piece where it has pieces."""
 
     feature: Literal["units"]
-    media_type: MediaType
+    media_type: MeteredMedia
     quality: Annotated[Quality | None, Field(description="Left out: both.")] = None
     units: Whole
     per_seconds: Annotated[
@@ -76,7 +76,7 @@ class MaxFileBytes(_Entry):
     """The largest file that may be uploaded."""
 
     feature: Literal["max_file_bytes"]
-    media_type: Annotated[MediaType | None, Field(description="Left out: every kind.")] = None
+    media_type: Annotated[MeteredMedia | None, Field(description="Left out: every kind.")] = None
     bytes: Bytes
 
 
@@ -116,21 +116,21 @@ FeatureList = Annotated[list[Feature], Field(max_length=100)]
 _FEATURES: TypeAdapter[list[Any]] = TypeAdapter(FeatureList)
 
 _DEFAULT_UNITS = (
-    UnitsFeature(feature="units", media_type=MediaType.IMAGE, units=1),
-    UnitsFeature(feature="units", media_type=MediaType.PDF, units=1, per_pages=1),
-    UnitsFeature(feature="units", media_type=MediaType.PPT, units=1, per_pages=1),
-    UnitsFeature(feature="units", media_type=MediaType.VIDEO, quality=Quality.STANDARD, units=1, per_seconds=10),
-    UnitsFeature(feature="units", media_type=MediaType.VIDEO, quality=Quality.HIGH, units=2, per_seconds=10),
+    UnitsFeature(feature="units", media_type=MeteredMedia.IMAGE, units=1),
+    UnitsFeature(feature="units", media_type=MeteredMedia.PDF, units=1, per_pages=1),
+    UnitsFeature(feature="units", media_type=MeteredMedia.PPT, units=1, per_pages=1),
+    UnitsFeature(feature="units", media_type=MeteredMedia.VIDEO, quality=Quality.STANDARD, units=1, per_seconds=10),
+    UnitsFeature(feature="units", media_type=MeteredMedia.VIDEO, quality=Quality.HIGH, units=2, per_seconds=10),
 )
 _DEFAULT_FILE_BYTES = {
-    MediaType.IMAGE: 50 * MIB,
-    MediaType.PDF: 200 * MIB,
-    MediaType.PPT: 200 * MIB,
-    MediaType.VIDEO: 2 * GIB,
+    MeteredMedia.IMAGE: 50 * MIB,
+    MeteredMedia.PDF: 200 * MIB,
+    MeteredMedia.PPT: 200 * MIB,
+    MeteredMedia.VIDEO: 2 * GIB,
 }
 _DEFAULT_CONCURRENCY = 2
 _FRAMES_PER_PIECE = 10  # of an animated image
-_PIXELS_PER_PIECE = {MediaType.IMAGE: 25_000_000, MediaType.VIDEO: 2_500_000}
+_PIXELS_PER_PIECE = {MeteredMedia.IMAGE: 25_000_000, MeteredMedia.VIDEO: 2_500_000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class Features:
 
     def units_for(
         self,
-        media_type: MediaType,
+        media_type: MeteredMedia,
         quality: Quality = Quality.STANDARD,
         *,
         pages: int = 1,
@@ -153,7 +153,7 @@ class Features:
         rules = [_rule(entries, media_type, quality) for entries in self.plans]
         return min(rule.units * _pieces(rule, pages, seconds, frames, pixels) for rule in rules)
 
-    def max_file_bytes(self, media_type: MediaType) -> int:
+    def max_file_bytes(self, media_type: MeteredMedia) -> int:
         return max(_file_bytes(entries, media_type) for entries in self.plans)
 
     def stored_bytes(self, default: int | None) -> int | None:
@@ -182,7 +182,7 @@ def _most(values: Sequence[Limit | None]) -> Limit | None:
     return None if len(bounded) < len(values) else max(bounded)
 
 
-def _rule(entries: Sequence[Any], media_type: MediaType, quality: Quality) -> UnitsFeature:
+def _rule(entries: Sequence[Any], media_type: MeteredMedia, quality: Quality) -> UnitsFeature:
     rules = [e for e in (*entries, *_DEFAULT_UNITS) if isinstance(e, UnitsFeature) and e.media_type is media_type]
     return next(rule for rule in rules if rule.quality in (None, quality))
 
@@ -190,16 +190,16 @@ def _rule(entries: Sequence[Any], media_type: MediaType, quality: Quality) -> Un
 def _pieces(rule: UnitsFeature, pages: int, seconds: float, frames: int, pixels: int) -> int:
     """How many pieces a file has. Frames and pixels count whatever the plan says: many photographs could be one
     animated image otherwise, and four clips one clip of four times the size."""
-    if rule.media_type is MediaType.IMAGE:
+    if rule.media_type is MeteredMedia.IMAGE:
         by_frames = -(-frames // (rule.per_frames or _FRAMES_PER_PIECE))
         return max(1, by_frames, -(-frames * pixels // (rule.per_pixels or _PIXELS_PER_PIECE[rule.media_type])))
-    if rule.media_type is MediaType.VIDEO:
+    if rule.media_type is MeteredMedia.VIDEO:
         length = 1 if rule.per_seconds is None else max(1, math.ceil(seconds / rule.per_seconds))
         return length * max(1, -(-pixels // (rule.per_pixels or _PIXELS_PER_PIECE[rule.media_type])))
     return 1 if rule.per_pages is None else max(1, math.ceil(pages / rule.per_pages))
 
 
-def _file_bytes(entries: Sequence[Any], media_type: MediaType) -> int:
+def _file_bytes(entries: Sequence[Any], media_type: MeteredMedia) -> int:
     found = [e for e in entries if isinstance(e, MaxFileBytes)]
     own = [e.bytes for e in found if e.media_type is media_type]
     common = [e.bytes for e in found if e.media_type is None]

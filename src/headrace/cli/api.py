@@ -9,6 +9,7 @@ from headrace import __version__, migrations
 from headrace.cli import serving
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import LOOKING, progress, say
+from headrace.cli.storage_check import check_storage
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
 from headrace.figures import Meters
@@ -26,6 +27,7 @@ def api(host: Host = None, port: Port = None) -> None:
         with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role="api", report=report))
             run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+            run(check_storage(settings))
         run(_serve(settings, deployment, secret, listening))
 
 

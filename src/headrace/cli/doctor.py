@@ -11,12 +11,12 @@ from headrace import migrations
 from headrace.cli.console_wiring import doctor_config
 from headrace.cli.files_wiring import files_storage
 from headrace.cli.output import LOOKING, Json, out, print_json, progress
+from headrace.cli.storage_check import SETTINGS, probe
 from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, lost_key, run, secret_key
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations.doctor import Finding, Verdict, examine, noting
 from headrace.settings import Settings
-from headrace.storage import Storage, StorageConfig
 
 _LITTLE_SPACE = 2 * 1024**3
 _SECRET_KEY = "secret key"  # noqa: S105 - a check's name
@@ -73,18 +73,10 @@ def _files(settings: Settings) -> Finding:
         if not folder.exists():  # a check creates no folder
             return Finding("files", Verdict.GOOD, f"{folder} is not there yet: the first upload makes it")
     try:
-        run(_check(config))
+        run(probe(config))
     except HeadraceError as exc:
-        return Finding("files", Verdict.BAD, f"{exc.message}: check HEADRACE_FILES_URL and HEADRACE_FILES_S3_…")
+        return Finding("files", Verdict.BAD, f"{exc.operator_message} See {SETTINGS}.")
     return Finding("files", Verdict.GOOD, f"{config.url} is written, read and deleted from")
-
-
-async def _check(config: StorageConfig) -> None:
-    storage = Storage(config)
-    try:
-        await storage.check()
-    finally:
-        await storage.close()
 
 
 def _no_storage_yet(folder: Path) -> Finding:

@@ -4,18 +4,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from headrace import logs
 from headrace.assets.config import SMALLEST_PART, FileConfig
 from headrace.assets.inspection.model import FileLimits
 from headrace.assets.inspection.service import Inspector, InspectorConfig
 from headrace.assets.other_types import ANY, KNOWN
 from headrace.assets.service import Files
-from headrace.errors import HeadraceError, Invalid
+from headrace.errors import Invalid
 from headrace.settings import Settings
 from headrace.storage import Storage, StorageConfig
 from headrace.storage.model import storage_config
-
-log = logs.get(__name__)
 
 
 def file_config(chosen: Settings) -> FileConfig:
@@ -79,17 +76,6 @@ async def open_files(chosen: Settings, *, link_key: bytes, public_url: str) -> A
     assert isinstance(files.inspector, Inspector)
     try:
         async with files.inspector:
-            await _warn_of_storage(files.storage)
             yield files
     finally:
         await files.storage.close()
-
-
-async def _warn_of_storage(storage: Storage) -> None:
-    """Say at the start that a bucket is missing or a key wrong: everything but files works all the same."""
-    if storage.folder is not None:
-        return
-    try:
-        await storage.check()
-    except HeadraceError as exc:
-        log.error("storage.unreachable", reason=exc.message)

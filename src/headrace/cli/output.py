@@ -186,12 +186,12 @@ def _complain(error: errors.HeadraceError) -> NoReturn:
     if wants_json():
         from headrace.edge.problem_details import problem_of
 
-        problem = problem_of(error).model_dump(mode="json", exclude_none=True)
+        problem = problem_of(error).model_dump(mode="json", exclude_none=True) | {"detail": error.operator_message}
         print_json({**problem, "status": getattr(error, "status", problem["status"])})
     if as_log():
-        logs.write("process.failed", error.message, level="error", code=error.code)
+        logs.write("process.failed", error.operator_message, level="error", code=error.code)
     else:
-        say(f"headrace: {error.message}", style="red" if err.is_terminal else None)
+        say(f"headrace: {error.operator_message}", style="red" if err.is_terminal else None)
     sys.exit(exit_code(error))
 
 

@@ -29,6 +29,11 @@ def processes(chosen: Settings) -> int:
     return max(1, available_cpus() // 2) if chosen.removal_processes is None else chosen.removal_processes
 
 
+def removes(chosen: Settings, queues: Sequence[str] | None) -> bool:
+    """Whether a worker of these queues also removes marks."""
+    return processes(chosen) > 0 and (queues is None or QUEUE in queues)
+
+
 def remover_config(chosen: Settings, count: int) -> RemoverConfig:
     seconds = int(chosen.removal_step_timeout.total_seconds())
     return RemoverConfig(
@@ -56,10 +61,10 @@ async def removing(
 
     One of its own: it takes no more than it can work on, while another runs fifty at once.
     """
-    count = processes(chosen)
-    if count == 0 or (queues is not None and QUEUE not in queues):
+    if not removes(chosen, queues):
         yield None
         return
+    count = processes(chosen)
     config = replace(worker_config(chosen, queues=[QUEUE], labels=labels or {}), concurrency=count)
     connection = replace(
         deployment.app.for_role("worker"), pool_max=REMOVAL_POOL, idle_in_transaction_timeout=config.lease

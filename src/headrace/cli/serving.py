@@ -27,6 +27,7 @@ from headrace.cli.descriptors import allow_descriptors
 from headrace.cli.files_wiring import open_files
 from headrace.cli.metrics import served
 from headrace.cli.paying import order_config, wechatpay_config
+from headrace.cli.storage_check import watched
 from headrace.cli.waiting import connected
 from headrace.cli.wiring import Deployment, accounts_config, open_tasks
 from headrace.configs import cache
@@ -144,7 +145,10 @@ async def application(
         open_inbox(db) as inbox,
         open_changes(db) as changes,
         open_files(settings, link_key=derive_key(secret, "files.links"), public_url=url) as files,
+        watched(files.storage) as storage_watch,
     ):
+        counted = meters or Meters()
+        counted.add(storage_watch.read_figures)
         services = Services(
             db=db,
             authenticate=known.authenticate,
@@ -154,8 +158,9 @@ async def application(
             idempotency_lifetime=settings.idempotency_lifetime,
             turns=UserTurns(at_once=max(1, connection.pool_max // 3)),
             readiness=lambda: _reasons_not_ready(db),
+            degraded=storage_watch.degraded,
             figures=HealthFigures(db),
-            meters=meters or Meters(),
+            meters=counted,
         )
         ours = open_tasks(settings)
         hooks = webhooks(settings, secret)

@@ -31,6 +31,7 @@ from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
+from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
     Deployment,
@@ -96,6 +97,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
                 deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
                 first = FirstPassword.within(settings.data_dir)
                 secret = run(_prepare(settings, deployment, first, report))
+                run(check_storage(settings))
             how = _How(app, pay_locally, first, started)
             try:
                 run(_serve(settings, deployment, secret, listening, how))

@@ -21,7 +21,7 @@ from headrace.edge.vocabulary import shown as shown_word
 from headrace.edge.vocabulary import stored, words_of
 from headrace.webhooks import resending, service
 from headrace.webhooks.model import Delivery, DeliveryStatus, Endpoint, EndpointSpec, EndpointStatus
-from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut, EndpointMadeOut, EndpointOut, StatisticsOut
+from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut, EndpointMadeOut, EndpointOut, EndpointStatisticsOut
 from headrace.webhooks.store.deliveries import DeliveryFilter
 from headrace.webhooks.store.endpoints import EndpointFilter
 
@@ -163,7 +163,7 @@ def stats(
     found = _in_transaction(
         "stats", lambda tx, session: service.get_statistics(tx, session.caller, endpoint, since=since)
     )
-    shown = StatisticsOut.of(found).model_dump(mode="json")
+    shown = EndpointStatisticsOut.of(found).model_dump(mode="json")
     if json:
         print_json(shown)
     else:

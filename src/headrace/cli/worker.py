@@ -21,7 +21,8 @@ from headrace.cli.metrics import metrics_served
 from headrace.cli.output import LOOKING, Json, as_log, err, number_of, progress, say
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
-from headrace.cli.removal_wiring import removing
+from headrace.cli.removal_wiring import removes, removing
+from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import connected, until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
@@ -74,17 +75,20 @@ def worker(
     registry = Registry() if app is None else load_program(app)
     config = worker_config(settings, queues=names, labels=offers)
     with ExitStack() as stack:
-        deployment = _database(settings, stack, quiet=figures_fd is not None)
+        deployment = _database(settings, stack, names, quiet=figures_fd is not None)
         display = stack.enter_context(display_for(settings, json=json, pipe=figures_fd))
         done = run(_work(settings, deployment, registry, config, display))
     if figures_fd is None:
         say(f"stopped; {number_of(done, 'task')} done")
 
 
-def _database(settings: Settings, stack: ExitStack, *, quiet: bool = False) -> Deployment:
+def _database(settings: Settings, stack: ExitStack, queues: Sequence[str] | None, *, quiet: bool = False) -> Deployment:
     with nullcontext(_say_nothing) if quiet else progress(LOOKING) as said:
         deployment = stack.enter_context(database_of(settings, role="worker", report=said))
         run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+        # A worker that removes no marks and names no storage may have none: its handlers may save no file.
+        if not quiet and (settings.files_url is not None or removes(settings, queues)):
+            run(check_storage(settings))
     return deployment
 
 
@@ -93,6 +97,11 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
     if running:
         left = f"{limit.total_seconds():g} s"
         say(f"stopping: waiting for {number_of(running, 'task')} to end, {left} at the most; Ctrl-C again ends at once")
+    if blocked := sum(each.blocked_ends for each in working):
+        say(
+            f"stopping: another session's open transaction blocks the ends of {number_of(blocked, 'task')}; another "
+            "process writes them later; `headrace doctor` names the session"
+        )
 
 
 def _say_nothing(_: str) -> None:
@@ -177,7 +186,7 @@ def _supervise(
     json: bool,
 ) -> None:
     with ExitStack() as stack:
-        deployment = _database(settings, stack)
+        deployment = _database(settings, stack, queues)
         display = stack.enter_context(display_for(settings, json=json))
         supervisor = Supervisor(
             worker_command(app, *options),

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl
 
 from headrace.configs.registry import ConfigKey
 from headrace.edge.instants import Instant
-from headrace.edge.text import Line, Text
+from headrace.edge.text import STORABLE, Line, Text
 
 
 class _Value(BaseModel):
@@ -48,7 +48,9 @@ class SavedView(_Value):
 
     name: Annotated[Line, Field(min_length=1, max_length=80)]
     # Of this origin alone: a view that somebody else has set must not lead away.
-    path: Annotated[Text, Field(max_length=2000, pattern=r"^/([^/\\\s][^\\\s]*)?$", examples=["/tasks?status=FAILED"])]
+    path: Annotated[
+        str, Field(max_length=2000, pattern=r"^/([^/\\\s][^\\\s]*)?$", examples=["/tasks?status=FAILED"]), STORABLE
+    ]
 
 
 MOST_VIEWS = 50

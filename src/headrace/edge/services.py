@@ -23,6 +23,14 @@ async def always_ready() -> Sequence[str]:
     return ()
 
 
+Degraded = Callable[[], Sequence[str]]
+"""What does not work although the process is ready; known without asking."""
+
+
+def never_degraded() -> Sequence[str]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The database, who may come in, and the few values that the edge works with."""
@@ -35,6 +43,7 @@ class Services:
     idempotency_lifetime: timedelta = timedelta(hours=24)
     turns: UserTurns = field(default_factory=UserTurns)
     readiness: Readiness = always_ready
+    degraded: Degraded = never_degraded
     figures: Figures = no_figures
     meters: Meters = field(default_factory=Meters)
 

@@ -21,7 +21,11 @@ def _one_line(value: str) -> str:
     return value
 
 
-Text = Annotated[str, AfterValidator(_storable)]
+STORABLE = AfterValidator(_storable)
+"""For a string with a pattern: ``Annotated[str, Field(pattern=…), STORABLE]``. After ``Text`` the pattern would be
+missing from the schema of requests, and the schema of answers would become another one."""
+
+Text = Annotated[str, STORABLE]
 """A string in a schema. Unlike plain ``str`` it says which field holds the character that cannot be stored."""
 
 Line = Annotated[str, AfterValidator(_one_line)]

@@ -18,7 +18,7 @@ from headrace.edge.vocabulary import AsShown
 from headrace.locks import service
 from headrace.locks.errors import LockHeld, LockLost, LockNotFound, TooManyLocks
 from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LockState
-from headrace.locks.schemas import AcquireIn, ForceReleaseIn, GrantOut, LockOut, ReleaseIn, RenewIn
+from headrace.locks.schemas import AcquireIn, ForceReleaseIn, GrantOut, LockOut, ReleaseIn, RenewLockIn
 from headrace.locks.store import Filter
 from headrace.locks.taking import when_free
 
@@ -56,7 +56,7 @@ async def acquire_lock(body: AcquireIn, caller: Writer, db: Db, once: AcquireOnc
 
 
 @router.post("/renew", response_model=LockOut, summary="Renew a lock", responses=problems(LockLost))
-async def renew_lock(body: RenewIn, caller: Writer, db: Db) -> LockOut:
+async def renew_lock(body: RenewLockIn, caller: Writer, db: Db) -> LockOut:
     """Hold on to a lock for `ttl_seconds` from now. Renew it well before it expires: a third of its time is usual."""
     async with db.transaction() as tx:
         ttl = timedelta(seconds=body.ttl_seconds)

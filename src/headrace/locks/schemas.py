@@ -39,7 +39,7 @@ class AcquireIn(_Body):
         return timedelta(seconds=self.ttl_seconds)
 
 
-class RenewIn(_Body):
+class RenewLockIn(_Body):
     key: Key
     token: Token
     ttl_seconds: Ttl = 30

@@ -24,7 +24,7 @@ _MANY_DEAD_ROWS = 100_000
 _LATE = timedelta(days=3)
 _LATE_EVENT = timedelta(minutes=5)
 _STRANDED = timedelta(minutes=1)  # a worker that has just been started may be on its way
-_MAX_SESSIONS_SHOWN = 3
+_MAX_SHOWN = 3
 _ROUNDS_MISSED = 3
 
 
@@ -193,9 +193,9 @@ async def _tasks(patient: Patient) -> Finding:
         return Finding("tasks", Verdict.GOOD, "for all that wait there is a worker")
     told = "; ".join(
         f"{each.task_type} in the queue {each.queue} since {each.since:%Y-%m-%d %H:%M} UTC: {reason.text.rstrip('.')}"
-        for each, reason in found[:_MAX_SESSIONS_SHOWN]
+        for each, reason in found[:_MAX_SHOWN]
     )
-    more = f"; and {len(found) - _MAX_SESSIONS_SHOWN:,} kinds more" if len(found) > _MAX_SESSIONS_SHOWN else ""
+    more = f"; and {len(found) - _MAX_SHOWN:,} kinds more" if len(found) > _MAX_SHOWN else ""
     return Finding("tasks", Verdict.WARNING, f"tasks wait that nobody can run: {told}{more}")
 
 
@@ -203,7 +203,7 @@ async def _locks(patient: Patient) -> Finding:
     blocking = await list_lasting(patient.db)
     if not blocking:
         return Finding("locks", Verdict.GOOD, "no session waits for another's open transaction")
-    sessions = "; ".join(map(str, blocking[:_MAX_SESSIONS_SHOWN]))
+    sessions = "; ".join(map(str, blocking[:_MAX_SHOWN]))
     return Finding(
         "locks",
         Verdict.WARNING,

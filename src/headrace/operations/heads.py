@@ -21,6 +21,7 @@ from headrace.audit.heads import Head, KeptHeads, Signature
 from headrace.audit.seals import Seal
 from headrace.embedded_postgres import files
 from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnreachable
+from headrace.storage.folder import explain
 
 FOLDER = "audit_heads"
 _NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.json")
@@ -84,7 +85,7 @@ class FolderHeads:
         return [file.relative_to(self._folder).as_posix() for file in (self._folder / FOLDER).glob("*/*.json")]
 
     def _unreachable(self, exc: OSError) -> StorageUnreachable:
-        return StorageUnreachable(f"{self._folder} cannot be read or written: {exc.strerror}.")
+        return explain(exc, str(self._folder))
 
 
 class BucketHeads:

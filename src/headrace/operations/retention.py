@@ -70,7 +70,7 @@ async def retire_expired(
             break
         except HeadraceError as exc:
             log.warning("retention.kept", partition=table.partition(month), error=exc.code)
-            kept.append(MonthKept(table.name, month, exc.message))
+            kept.append(MonthKept(table.name, month, exc.operator_message))
         else:
             retired.append(gone)
     run = Retention(table.name, sum(gone.archive.row_count or 0 for gone in retired), tuple(retired), tuple(kept))
@@ -188,7 +188,7 @@ async def _archive_and_purge(
             _report(on_step, rule.table, removed)
     except HeadraceError as exc:
         log.warning("retention.kept", table=rule.table, error=exc.code)
-        return Retention(rule.table, removed, obstacle=exc.message)
+        return Retention(rule.table, removed, obstacle=exc.operator_message)
     return Retention(rule.table, removed)
 
 

@@ -37,7 +37,7 @@ from headrace.removal.passwords import PURPOSE
 from headrace.removal.schemas import (
     DetectIn,
     NotOrderedOut,
-    OrderedOut,
+    OrderedRemovalsOut,
     QuoteIn,
     QuoteOut,
     RemovalIn,
@@ -100,7 +100,7 @@ def create_router(tasks: Tasks, files: Files) -> Router:
 @removals.post(
     "",
     status_code=201,
-    response_model=OrderedOut,
+    response_model=OrderedRemovalsOut,
     summary="Order removals",
     responses=problems(*_REFUSED, *_CAPPED, QuotaExhausted, *ONCE),
 )
@@ -119,7 +119,7 @@ async def order_removals(
         placed = await service.order(tx, deps, vault, caller, body.asset_ids, wanted, body.rights.rights())
         first = placed[0].task
         headers = {"Location": f"/v1/removals/{first.id}"} if len(placed) == 1 else {}
-        return Answer(OrderedOut.of(placed), status=201, headers=headers, task_id=first.id)
+        return Answer(OrderedRemovalsOut.of(placed), status=201, headers=headers, task_id=first.id)
 
     return await once.run(db, act)
 

@@ -245,7 +245,7 @@ class RemovalOut(RemovalItemOut):
         )
 
 
-class OrderedOut(BaseModel):
+class OrderedRemovalsOut(BaseModel):
     """What was ordered, in the order of the files."""
 
     batch_id: str | None

@@ -258,7 +258,7 @@ class TimesOut(BaseModel):
     times: list[datetime] = Field(examples=[[_AT]])
 
 
-class StatisticsOut(BaseModel):
+class ScheduleStatisticsOut(BaseModel):
     """How a schedule has done. The counts are those of its runs that are over; a run that succeeds at its second
     attempt is one success, and two attempts."""
 

@@ -8,8 +8,16 @@ Everything that keeps bytes comes here: files of users, results, previews, archi
 in the first part of a name (``media/…``); their type and length are the database's business.
 """
 
-from headrace.storage.errors import ObjectNotFound, StorageFull, StorageUnreachable
+from headrace.storage.errors import ObjectNotFound, StorageFull, StorageRefused, StorageUnreachable
 from headrace.storage.model import StorageConfig, StoredObject
 from headrace.storage.service import Storage
 
-__all__ = ["ObjectNotFound", "Storage", "StorageConfig", "StorageFull", "StorageUnreachable", "StoredObject"]
+__all__ = [
+    "ObjectNotFound",
+    "Storage",
+    "StorageConfig",
+    "StorageFull",
+    "StorageRefused",
+    "StorageUnreachable",
+    "StoredObject",
+]

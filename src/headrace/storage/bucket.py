@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -16,23 +17,23 @@ import obstore
 from obstore import exceptions
 from obstore.store import from_url
 
-from headrace.storage.errors import ObjectNotFound, StorageUnreachable
+from headrace.storage.errors import ObjectNotFound, PartsLost, StorageRefused, StorageUnreachable
 from headrace.storage.model import StorageConfig, StoredObject, StoredPart
 from headrace.storage.signing import Credentials, Signer, query_string
 
 PIECE = 1024 * 1024
 _AT_ONCE = 1000  # the most that one request may delete or list
-
-
-class PartsLost(ObjectNotFound):
-    """The storage does not know this upload any more: begin it anew."""
-
-    code = "upload_lost"
+_STATUS = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
+_CODE = re.compile(r"<Code>(\w+)</Code>")
+_NO_BUCKET = "NoSuchBucket"
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")  # a name and a password in an address
 
 
 class Bucket:
     def __init__(self, config: StorageConfig) -> None:
         self.url = config.url
+        endpoint = _CREDENTIALS.sub("//", config.options.get("endpoint", ""))
+        self.place = f"{config.url} at {endpoint}" if endpoint else config.url
         self._timeout = config.timeout
         parts = urlsplit(config.url)
         self._prefix = parts.path.strip("/")
@@ -41,9 +42,10 @@ class Bucket:
                 config.url,
                 config=dict(config.options),
                 client_options={"timeout": config.timeout, "allow_http": True},
+                retry_config={"retry_timeout": config.retry_for},
             )
-        except Exception as exc:
-            raise self.unreachable(exc) from exc
+        except Exception as exc:  # noqa: BLE001 - obstore raises several kinds for a wrong address or option
+            raise StorageRefused(f"{self.place} cannot be used: {_first_line(exc)}") from None
         self.signer = _signer(parts.netloc, config.options)
         self._http: httpx.AsyncClient | None = None
 
@@ -59,7 +61,7 @@ class Bucket:
             async for piece in reply.stream(min_chunk_size=PIECE):
                 yield bytes(piece)
         except (exceptions.BaseError, OSError) as exc:
-            raise self.unreachable(exc) from exc
+            raise self._explain(exc) from None
 
     async def size(self, name: str) -> int:
         found = await self._calling(obstore.head_async(self._store, name), name)
@@ -74,22 +76,38 @@ class Bucket:
             async for batch in obstore.list(self._store, prefix=prefix or None, chunk_size=_AT_ONCE):
                 yield [StoredObject(each["path"], each["size"], each["last_modified"]) for each in batch]
         except (exceptions.BaseError, OSError) as exc:
-            raise self.unreachable(exc) from exc
+            raise self._explain(exc) from None
 
     async def _calling(self, call: Any, name: str, *, writes: bool = False) -> Any:
         try:
             return await call
-        except FileNotFoundError as exc:
-            if writes:  # what is not there is the bucket itself
-                raise self.unreachable(exc) from exc
-            raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
+        except (FileNotFoundError, exceptions.NotFoundError) as exc:
+            if writes or _NO_BUCKET in str(exc):
+                raise self._refused("404", _NO_BUCKET) from None
+            raise ObjectNotFound(f"There is no file {name} under {self.place}.") from None
         except (exceptions.BaseError, OSError) as exc:
-            raise self.unreachable(exc) from exc
+            raise self._explain(exc) from None
 
-    def unreachable(self, exc: Exception) -> StorageUnreachable:
-        # The first line only: the client's reports go on with every attempt and its headers.
-        reason = str(exc).strip().partition("\n")[0][:200]
-        return StorageUnreachable(f"{self.url} cannot be read or written: {reason}")
+    def _explain(self, exc: Exception) -> StorageUnreachable:
+        """What the client's error means. Callers raise it ``from None``: the client's own text repeats the request with
+        its signed headers, among them a session token."""
+        text = str(exc)
+        status, code = _STATUS.search(text), _CODE.search(text)
+        if status is None:
+            reason = _first_line(exc).rpartition(" - ")[2]  # before it: the address again, and the retries
+            return StorageUnreachable(f"{self.place} does not answer: {reason}.")
+        return self._refused(status[1].strip(), code[1] if code else "")
+
+    def _refused(self, status: str, code: str) -> StorageUnreachable:
+        answer = f"{status} {code}".strip()
+        if code == _NO_BUCKET:
+            return StorageRefused(f"{self.place}: there is no such bucket ({answer}). Create it, or correct its name.")
+        if status[:3] in ("401", "403"):
+            return StorageRefused(
+                f"{self.place} refuses the access key ({answer}). Check the key and its rights to read, write, list "
+                "and delete."
+            )
+        return StorageUnreachable(f"{self.place} cannot be read or written: it answers {answer}.")
 
     # -- in parts
 
@@ -136,10 +154,13 @@ class Bucket:
         try:
             answer = await self._request("POST", name, {"uploadId": upload}, body)
         except PartsLost:
-            await self.size(name)  # ObjectNotFound, unless an earlier call got this far
+            try:
+                await self.size(name)  # an earlier call got this far
+            except ObjectNotFound:
+                raise PartsLost from None
             return
         if _tag(answer) == "Error":  # S3 may answer 200 and change its mind
-            raise StorageUnreachable(f"{self.url} could not put the parts together: {_text(answer, 'Code')}")
+            raise StorageUnreachable(f"{self.place} could not put the parts together: {_text(answer, 'Code')}")
 
     async def abort(self, name: str, upload: str) -> None:
         """Let the parts go; nothing to do if they are gone."""
@@ -153,12 +174,12 @@ class Bucket:
         try:
             return ET.fromstring(reply.content)  # noqa: S314 - see above
         except ET.ParseError as exc:
-            raise StorageUnreachable(f"{self.url} answered something that is not S3's.") from exc
+            raise StorageUnreachable(f"{self.place} answered something that is not S3's.") from exc
 
     async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx.Response:
         if self.signer is None:
-            raise StorageUnreachable(
-                f"Uploads in parts to {self.url} need its access key: set HEADRACE_FILES_S3_ACCESS_KEY and "
+            raise StorageRefused(
+                f"Uploads in parts to {self.place} need its access key: set HEADRACE_FILES_S3_ACCESS_KEY and "
                 "HEADRACE_FILES_S3_SECRET_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
         if self._http is None:
@@ -174,11 +195,13 @@ class Bucket:
                 method, f"{self.signer.url(key)}?{query_string(query)}", content=content, headers=headers
             )
         except httpx.TransportError as exc:
-            raise self.unreachable(exc) from exc
-        if reply.status_code == httpx.codes.NOT_FOUND and "uploadId" in query:
-            raise PartsLost
+            reason = _first_line(exc) or type(exc).__name__
+            raise StorageUnreachable(f"{self.place} does not answer: {reason}.") from exc
         if reply.is_error:
-            raise StorageUnreachable(f"{self.url} cannot be read or written: {_reason(reply)}")
+            code = _code(reply)
+            if reply.status_code == httpx.codes.NOT_FOUND and "uploadId" in query and code != _NO_BUCKET:
+                raise PartsLost
+            raise self._refused(f"{reply.status_code}", code)
         return reply
 
     def link(self, name: str, *, expires_in: timedelta, query: Mapping[str, str]) -> str | None:
@@ -221,9 +244,12 @@ def _text(element: ET.Element, name: str) -> str:
     return next((each.text or "" for each in element if _tag(each) == name), "")
 
 
-def _reason(reply: httpx.Response) -> str:
+def _code(reply: httpx.Response) -> str:
     try:
-        code = _text(ET.fromstring(reply.content), "Code")  # noqa: S314 - see above
+        return _text(ET.fromstring(reply.content), "Code")  # noqa: S314 - see above
     except ET.ParseError:
-        code = ""
-    return f"{reply.status_code} {code}".strip()
+        return ""
+
+
+def _first_line(exc: Exception) -> str:
+    return _CREDENTIALS.sub("//", str(exc).strip().partition("\n")[0])[:300]

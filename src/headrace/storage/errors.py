@@ -1,21 +1,51 @@
-"""What can go wrong with stored bytes."""
+"""What can go wrong with stored bytes.
+
+The first argument of each is for operators: it may name the bucket, the endpoint or the folder. The message that users
+read names none of them.
+"""
 
 from headrace.errors import NotFound, Unavailable
 
 
-class StorageUnreachable(Unavailable):
-    """The place where files are stored cannot be read or written."""
+class StorageError(Unavailable):
+    """Files cannot be stored or read."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__()
+        self._reason = reason
+
+    @property
+    def operator_message(self) -> str:
+        return self._reason or self.message
+
+
+class StorageUnreachable(StorageError):
+    """Files cannot be stored or read right now: try again later."""
 
     code = "storage_unreachable"
 
 
+class StorageRefused(StorageUnreachable):
+    """Files cannot be stored or read right now: try again later.
+
+    For operators: the bucket is missing, the access key is wrong or has too few rights, or the folder is not writable.
+    Waiting does not help, so that a process that starts ends with it. Users see the same code as for an outage.
+    """
+
+
 class StorageFull(StorageUnreachable):
-    """There is no room left where files are stored: nothing was kept of this one. Try again later."""
+    """File storage is full, and nothing of this file was kept: try again later."""
 
     code = "storage_full"
 
 
-class ObjectNotFound(NotFound):
-    """There is no such file in storage."""
+class ObjectNotFound(StorageError):
+    """The bytes of this file cannot be found in file storage."""
 
     code = "object_not_found"
+
+
+class PartsLost(NotFound):
+    """The storage no longer knows this upload: begin a new one."""
+
+    code = "upload_lost"

@@ -13,12 +13,14 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headrace.storage.errors import ObjectNotFound, StorageFull, StorageUnreachable
+from headrace.storage.errors import ObjectNotFound, StorageFull, StorageRefused, StorageUnreachable
 from headrace.storage.model import StoredObject
 
 INCOMING = ".incoming"
 _ATTEMPTS = 100
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# No retry helps: rights, a read-only file system, a file or nothing where the folder should be.
+_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT})
 
 
 class Folder:
@@ -35,7 +37,8 @@ class Folder:
     def incoming(self) -> Path:
         """Where files are written that are to be moved in: renaming across file systems would be copying."""
         folder = self.top / INCOMING
-        folder.mkdir(mode=0o700, exist_ok=True)
+        with self._explained():
+            folder.mkdir(mode=0o700, exist_ok=True)
         return folder
 
     def path(self, name: str) -> Path:
@@ -100,16 +103,16 @@ class Folder:
 
     def open(self, name: str) -> int:
         """A descriptor to read from; who has it can read on when the file is deleted."""
-        with self._explained(name):
+        with self._reading(name):
             return os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
 
     def size(self, name: str) -> int:
-        with self._explained(name):
+        with self._reading(name):
             return self.path(name).stat().st_size
 
     def delete(self, name: str) -> None:
         """Gone afterwards, also if it was before."""
-        with self._explained(name):
+        with self._explained():
             path = self.path(name)
             path.unlink(missing_ok=True)
             for folder in path.parents:
@@ -136,19 +139,29 @@ class Folder:
                 yield StoredObject(path.relative_to(self.top).as_posix(), facts.st_size, modified)
 
     @contextmanager
-    def _explained(self, name: str = "") -> Iterator[None]:
+    def _explained(self) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError as exc:
-            raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
         except OSError as exc:
             raise explain(exc, self.url) from exc
 
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[None]:
+        with self._explained():
+            try:
+                yield
+            except FileNotFoundError as exc:
+                if not self.top.is_dir():  # a volume that is not mounted has lost no file
+                    raise
+                raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
 
-def explain(exc: OSError, url: str) -> StorageUnreachable:
+
+def explain(exc: OSError, place: str) -> StorageUnreachable:
+    """What the error of a system call means for files at ``place``."""
+    reason = f"{place} cannot be read or written: {exc.strerror or exc}."
     if exc.errno in _FULL:
-        return StorageFull()
-    return StorageUnreachable(f"{url} cannot be read or written: {exc.strerror or exc}")
+        return StorageFull(reason)
+    return (StorageRefused if exc.errno in _REFUSED else StorageUnreachable)(reason)
 
 
 def _sync(path: Path) -> None:

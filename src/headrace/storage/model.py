@@ -13,6 +13,7 @@ class StorageConfig:
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: timedelta = timedelta(seconds=30)
+    retry_for: timedelta = timedelta(seconds=15)  # obstore's own limit is three minutes, and a user waits meanwhile
 
 
 def storage_config(url: str, options: Mapping[str, str] | None = None) -> StorageConfig:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from headrace.storage.errors import ObjectNotFound, StorageUnreachable
+from headrace.storage.errors import ObjectNotFound, StorageRefused, StorageUnreachable
 from headrace.storage.folder import Folder, explain
 from headrace.storage.model import StorageConfig, StoredObject
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headrace.storage.bucket import Bucket
 
 _PROBE = "headrace-was-here"
+_CHECK_WITHIN_S = 10
 _PIECE = 1024 * 1024
 _AT_ONCE = 1000
 
@@ -30,7 +31,7 @@ class Storage:
         self.url = config.url
         self.folder = Folder(config.url) if config.url.startswith("file://") else None
         if self.folder is None and not config.url.startswith(("s3://", "s3a://")):
-            raise StorageUnreachable(f"{config.url} is neither a folder nor s3://bucket/prefix.")
+            raise StorageRefused(f"{config.url} is neither a folder nor s3://bucket/prefix.")
         self._bucket = None if self.folder is not None else _open_bucket(config)
 
     @property
@@ -48,11 +49,22 @@ class Storage:
         await self.put_bytes(_PROBE, b"Headrace can write here.\n")
 
     async def check(self) -> None:
-        """Write, read and delete a file; ``StorageUnreachable`` says why that cannot be done."""
+        """Write, read and delete a probe object within ten seconds.
+
+        ``StorageRefused`` says what to correct; any other ``StorageUnreachable`` may pass by itself.
+        """
+        try:
+            async with asyncio.timeout(_CHECK_WITHIN_S):
+                await self._check()
+        except TimeoutError:
+            reason = f"{self.url} took longer than {_CHECK_WITHIN_S} s to store a probe object."
+            raise StorageUnreachable(reason) from None
+
+    async def _check(self) -> None:
         name = f"headrace-check-{secrets.token_hex(8)}"
         await self.put_bytes(name, name.encode())
         try:
-            found = b"".join([piece async for piece in self.read(name)])
+            found = await self.read_bytes(name)
         except ObjectNotFound as exc:
             raise StorageUnreachable(f"{self.url} does not give back what was written there.") from exc
         finally:

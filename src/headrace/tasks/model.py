@@ -278,6 +278,7 @@ class Claimed:
     used_noted: bool = False  # whether its handler has said what it used: then a success may release units, too
     saved: Mapping[str, Any] | None = None  # the result file that its handler saved in this attempt
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
+    finishing: bool = False  # whether that transaction may have locked the claim: nothing of the worker's waits for it
 
     @property
     def is_last_attempt(self) -> bool:
@@ -296,6 +297,12 @@ class Ending:
     delay: timedelta = timedelta(0)  # for RETRIED and SNOOZED
     spends_attempt: bool = True  # whether a return to the queue counts as a retry
     since: float = 0.0  # monotonic: since when it waits to be written
+    refused: bool = False  # by something else than a lock: the writer finds out by what, and does not set it aside
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes while it waits to be written."""
+        return 500 + len(self.result or b"") + len(self.error_message or "")
 
     @property
     def may_release_units(self) -> bool:

@@ -14,6 +14,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Claimed, Ending, ErrorCode, Outcome
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.endings import Writer
+from headrace.tasks.worker.handing_over import handed_over
 from headrace.tasks.worker.store import Identity
 
 log = logs.get(__name__)
@@ -38,8 +39,8 @@ LOCK_SILENT = f"SELECT true FROM headrace.workers WHERE number = $2 AND {_IS_SIL
 # A row that is locked belongs to a transaction under way, perhaps that of the silent worker, frozen while it finished:
 # it may yet be committed. To wait for it would hold up all the others, so it is left to a later look.
 _HELD = """
-SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, task.task_type, task.user_id, task.retries,
-       task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid
+SELECT q.seq, q.task_id, q.attempt, q.claimed_at, q.cancel_requested, q.ended, task.task_type, task.user_id,
+       task.retries, task.max_attempts, task.trace_id, task.timeout_seconds, task.schedule_uid
 FROM headrace.task_queue AS q
 JOIN headrace.tasks AS task ON task.id = q.task_id
 WHERE q.worker = $1 {among}
@@ -52,7 +53,7 @@ HELD_AMONG = _HELD.format(among="AND q.seq = ANY ($2)")
 # is this statement's: what the worker finished since the transaction began must not seem to come after its end.
 GIVE_UP = """
 UPDATE headrace.workers AS worker
-SET ended_at = coalesce($2, clock_timestamp()), ending = 'DEAD', asleep = false
+SET ended_at = coalesce($2, clock_timestamp()), ending = $3, asleep = false
 WHERE number = $1 AND NOT EXISTS (SELECT FROM headrace.task_queue AS q WHERE q.worker = worker.number)
 RETURNING true
 """
@@ -109,7 +110,9 @@ class Reaper:
                 asked = (HELD_AMONG, worker.number, among) if among else (HELD_BY, worker.number)
                 held = await tx.fetch(*asked)
                 settled = await self._writer.write_in(tx, worker, [_ending(row) for row in held])
-                given_up = await tx.fetchval(GIVE_UP, worker.number, now)
+                # One that has left ends alone stopped in good order.
+                stopped = bool(held) and all(row["ended"] is not None for row in held)
+                given_up = await tx.fetchval(GIVE_UP, worker.number, now, "STOPPED" if stopped else "DEAD")
         except RowsLocked as exc:
             return await self._reap_others(worker, now, held, exc)
         except Unavailable:  # nobody refuses: a later look tries all of it again
@@ -121,9 +124,9 @@ class Reaper:
                 log.exception("task.unwritable", task_id=held[0]["task_id"])
                 return Reaped()
         else:
-            if given_up:
+            if given_up and not stopped:
                 log.warning("worker.given_up", worker_id=worker.id)
-            return Reaped(1 if given_up else 0, settled)
+            return Reaped(1 if given_up and not stopped else 0, settled)
         seqs = [row["seq"] for row in held]
         middle = len(seqs) // 2
         return await self._reap(worker, now, seqs[:middle]) + await self._reap(worker, now, seqs[middle:])
@@ -158,6 +161,8 @@ def _ending(row: Row) -> Ending:
         claimed_at=row["claimed_at"],
         schedule_uid=row["schedule_uid"],
     )  # whether its start was told is asked when its end is written
+    if row["ended"] is not None:  # its worker stopped in good order, and could not write this
+        return handed_over(claimed, row["ended"])
     if row["cancel_requested"]:
         return Ending(claimed, Outcome.CANCELED)
     # A crash spends an attempt: a task that kills its worker must not do so for ever.

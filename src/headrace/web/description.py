@@ -19,7 +19,7 @@ _NAMED = frozenset({"properties", "schemas", "paths"})
 
 def shape() -> str:
     """The description as JSON, a line for each path and each schema, so that changes are seen line by line."""
-    document = _bare(_description())
+    document = _bare(whole())
     paths, schemas = document["paths"], document["components"]["schemas"]
     for methods in paths.values():
         for operation in methods.values():
@@ -31,7 +31,8 @@ def shape() -> str:
     )
 
 
-def _description() -> Mapping[str, Any]:
+def whole() -> Mapping[str, Any]:
+    """The description of every route, as a running API answers it at ``/openapi.json``."""
     # Nobody is served by this app: it only knows its routes.
     deps = RouteDeps(**{field.name: cast("Any", None) for field in fields(RouteDeps)})
     services = Services(db=cast("Database", None), authenticate=_nobody, secret=bytes(32))

@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 
 from headrace import __version__, logs
 from headrace.edge.facts import facts_of
@@ -43,10 +44,15 @@ async def health() -> dict[str, str]:
 
 @router.get("/readyz")
 async def readiness(request: Request) -> Response:
-    """Ready: the database answers and has the schema of this program."""
+    """Ready: the database answers and has the schema of this program.
+
+    Without file storage it is ready as well, and names it under ``degraded``: all processes share one storage, and
+    taking every one of them away would end everything else, too.
+    """
     if reasons := await _reasons(request):
         return answer_to(NotReady(reasons=list(reasons)), facts_of(request))
-    return Response('{"status":"ready"}', media_type="application/json")
+    degraded = services_of(request).degraded()
+    return JSONResponse({"status": "ready", **({"degraded": list(degraded)} if degraded else {})})
 
 
 class Probe:

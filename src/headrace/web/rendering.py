@@ -15,7 +15,6 @@ from headrace.edge.errors import InvalidJson, NumberOutOfRange, UnstorableText
 from headrace.edge.facts import facts_of
 from headrace.edge.problem_details import NOT_VALID, FieldError, answer, answer_to, plain, status_of
 from headrace.errors import HeadraceError
-from headrace.storage import StorageUnreachable
 from headrace.web import misspelt
 
 log = logs.get(__name__)
@@ -40,12 +39,10 @@ def install(app: FastAPI) -> None:
 async def _foreseen(request: Request, error: HeadraceError) -> Response:
     if status_of(error) >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
         # The client learns that it may try again; what really happened is for the operator.
+        hidden = error.operator_message != error.message
         cause = error.__cause__
-        log.warning("request.unserved", code=error.code, reason=repr(cause) if cause else error.message)
-    if isinstance(error, StorageUnreachable):
-        # Its message names the bucket, the endpoint and the key: for the log and the operator's terminal alone.
-        log.error("storage.unreachable", reason=error.message)
-        error = type(error)()
+        reason = error.operator_message if hidden or cause is None else repr(cause)
+        log.warning("request.unserved", code=error.code, reason=reason)
     return answer_to(error, facts_of(request))
 
 

@@ -225,7 +225,7 @@ class ResentOut(BaseModel):
     more: bool = Field(description="There are more: send the same request again.")
 
 
-class StatisticsOut(BaseModel):
+class EndpointStatisticsOut(BaseModel):
     """How an endpoint has fared."""
 
     since: datetime

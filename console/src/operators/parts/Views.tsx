@@ -2,14 +2,14 @@ import { ActionIcon, Button, Menu, Text, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import { api, data, ifMatch, type SavedViewOutput } from "../../api";
+import { api, data, ifMatch, type SavedView } from "../../api";
 import { commonTexts, copyText, IconBookmark, IconLink, IconTrash, tell, tellError } from "../../components";
 import { useText } from "../../i18n";
 import { partTexts } from "./parts.texts";
 
 const KEY = ["views"];
 
-async function readViews(): Promise<{ views: SavedViewOutput[]; version: number }> {
+async function readViews(): Promise<{ views: SavedView[]; version: number }> {
   const { data: found, response } = await api.GET("/v1/me/views");
   const version = Number(/\d+/.exec(response.headers.get("ETag") ?? "")?.[0] ?? 0);
   return { views: found?.views ?? [], version };
@@ -26,7 +26,7 @@ export function Views() {
   const query = useQuery({ queryKey: KEY, queryFn: readViews, staleTime: 60_000 });
   const saved = query.data?.views ?? [];
   const here = saved.filter((view) => view.path.split("?", 1)[0] === pathname);
-  const write = async (views: SavedViewOutput[]) => {
+  const write = async (views: SavedView[]) => {
     try {
       const headers = ifMatch(query.data?.version ?? 0);
       await data(api.PUT("/v1/me/views", { body: { views }, headers }));

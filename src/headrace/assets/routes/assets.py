@@ -58,14 +58,14 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
-from headrace.storage import StorageFull
+from headrace.storage import StorageFull, StorageUnreachable
 
 router = Router(prefix="/assets", tags=["Files"])
 
 UploadOnce = Annotated[Once, Depends(idempotent("assets.upload"))]
 _REFUSED = (
     *(DigestInvalid, DigestMismatch, SizeMismatch, FormInvalid, StorageQuotaExceeded),
-    *(TooManyUploads, TooManyOpenBodies, RequestTooSlow, StorageFull),
+    *(TooManyUploads, TooManyOpenBodies, RequestTooSlow, StorageFull, StorageUnreachable),
 )
 _FORM = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}}, "required": ["file"]}
 
@@ -156,7 +156,7 @@ async def get_asset(asset_id: AssetIdPath, caller: Reader, db: Db) -> AssetOut:
     "/{asset_id}/content",
     summary="Read a file",
     response_class=Response,
-    responses={**BINARY, **problems(AssetNotFound, BytesMissing)},
+    responses={**BINARY, **problems(AssetNotFound, BytesMissing, StorageUnreachable)},
 )
 async def read_content(
     request: Request,
@@ -183,7 +183,7 @@ async def read_content(
     response_class=Response,
     responses={
         200: {"description": "A picture.", "content": {"image/webp": {}}},
-        **problems(AssetNotFound, PreviewNotFound, BytesMissing, InspectionBusy),
+        **problems(AssetNotFound, PreviewNotFound, BytesMissing, StorageUnreachable, InspectionBusy),
     },
 )
 async def read_preview(
@@ -200,7 +200,10 @@ async def read_preview(
     "/{asset_id}/pages/{page}",
     summary="See a page of a file",
     response_class=Response,
-    responses={**PICTURE, **problems(AssetNotFound, PageNotFound, BytesMissing, DrawingBusy, InspectionBusy)},
+    responses={
+        **PICTURE,
+        **problems(AssetNotFound, PageNotFound, BytesMissing, StorageUnreachable, DrawingBusy, InspectionBusy),
+    },
 )
 async def read_page(
     request: Request, asset_id: AssetIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
@@ -217,7 +220,7 @@ async def read_page(
     status_code=201,
     response_model=LinkOut,
     summary="Make a link to a file",
-    responses=problems(AssetNotFound, BytesMissing),
+    responses=problems(AssetNotFound, BytesMissing, StorageUnreachable),
 )
 async def create_link(asset_id: AssetIdPath, body: LinkIn, caller: Reader, db: Db, files: FilesDep) -> LinkOut:
     """A link that expires. Whoever has it can read the file, without a credential: it ends with the file, or when its

@@ -12,6 +12,7 @@ from headrace.edge.authorization import Anyone
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.storage import StorageUnreachable
 
 router = Router(prefix="/content", tags=["Files"])
 
@@ -20,7 +21,7 @@ router = Router(prefix="/content", tags=["Files"])
     "/{token}",
     summary="Read a file by a link",
     response_class=Response,
-    responses={**BINARY, **problems(LinkInvalid, BytesMissing)},
+    responses={**BINARY, **problems(LinkInvalid, BytesMissing, StorageUnreachable)},
 )
 async def read_link(
     request: Request, token: Annotated[str, Path(max_length=255)], who: Anyone, db: Db, files: FilesDep

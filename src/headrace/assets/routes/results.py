@@ -19,6 +19,7 @@ from headrace.edge.authorization import Again, scoped
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.storage import StorageUnreachable
 from headrace.tasks.errors import TaskNotFound
 
 router = Router(prefix="/tasks/{task_id}/result", tags=["Files"])
@@ -48,7 +49,7 @@ async def get_result(task_id: TaskIdPath, caller: Reader, db: Db) -> ResultOut:
     "/content",
     summary="Read a task's result file",
     response_class=Response,
-    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+    responses={**BINARY, **problems(*_MISSING, BytesMissing, StorageUnreachable)},
 )
 async def read_result(
     request: Request,
@@ -72,7 +73,10 @@ async def read_result(
     "/pages/{page}",
     summary="See a page of a task's result file",
     response_class=Response,
-    responses={**PICTURE, **problems(*_MISSING, PageNotFound, BytesMissing, DrawingBusy, InspectionBusy)},
+    responses={
+        **PICTURE,
+        **problems(*_MISSING, PageNotFound, BytesMissing, StorageUnreachable, DrawingBusy, InspectionBusy),
+    },
 )
 async def read_result_page(
     request: Request, task_id: TaskIdPath, page: PageNumber, caller: Reader, db: Db, files: FilesDep
@@ -87,7 +91,7 @@ async def read_result_page(
     "/preview",
     summary="See a small picture of a task's result",
     response_class=Response,
-    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+    responses={**BINARY, **problems(*_MISSING, BytesMissing, StorageUnreachable)},
 )
 async def read_result_preview(
     request: Request, task_id: TaskIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
@@ -103,7 +107,7 @@ async def read_result_preview(
     "/compare",
     summary="See before and after",
     response_class=Response,
-    responses={**BINARY, **problems(*_MISSING, BytesMissing)},
+    responses={**BINARY, **problems(*_MISSING, BytesMissing, StorageUnreachable)},
 )
 async def compare_result(
     request: Request, task_id: TaskIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
@@ -120,7 +124,7 @@ async def compare_result(
     "/archive",
     summary="Read several tasks' result files as one archive",
     response_class=Response,
-    responses={**_ARCHIVE, **problems(*_MISSING, BytesMissing)},
+    responses={**_ARCHIVE, **problems(*_MISSING, BytesMissing, StorageUnreachable)},
 )
 async def read_archive(
     request: Request,

@@ -40,7 +40,7 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
-from headrace.storage import StorageFull
+from headrace.storage import StorageFull, StorageUnreachable
 
 router = Router(prefix="/uploads", tags=["Files"])
 
@@ -83,7 +83,10 @@ async def list_uploads(caller: Reader, db: Db, paging: Paging) -> Page[UploadIte
 
 
 @router.get(
-    "/{upload_id}", response_model=UploadOut, summary="Read an upload", responses=problems(UploadNotFound, SizeMismatch)
+    "/{upload_id}",
+    response_model=UploadOut,
+    summary="Read an upload",
+    responses=problems(UploadNotFound, SizeMismatch, StorageUnreachable),
 )
 async def get_upload(upload_id: UploadIdPath, caller: Reader, db: Db, files: FilesDep) -> UploadOut:
     """An upload, and which of its parts are there."""
@@ -97,7 +100,14 @@ async def get_upload(upload_id: UploadIdPath, caller: Reader, db: Db, files: Fil
     response_model=PartOut,
     summary="Send a part",
     responses=problems(
-        *_OPEN, PartInvalid, DigestInvalid, DigestMismatch, RequestTooSlow, StorageFull, TooManyOpenBodies
+        *_OPEN,
+        PartInvalid,
+        DigestInvalid,
+        DigestMismatch,
+        RequestTooSlow,
+        StorageFull,
+        StorageUnreachable,
+        TooManyOpenBodies,
     ),
     openapi_extra={"requestBody": {"content": BYTES, "required": True}},
 )
@@ -122,7 +132,7 @@ async def put_part(
     status_code=201,
     response_model=PartLinksOut,
     summary="Sign links for parts",
-    responses=problems(*_OPEN, PartInvalid, SizeMismatch, DirectUnavailable),
+    responses=problems(*_OPEN, PartInvalid, SizeMismatch, DirectUnavailable, StorageUnreachable),
 )
 async def sign_parts(
     upload_id: UploadIdPath, body: PartLinksIn, caller: Writer, db: Db, files: FilesDep
@@ -141,7 +151,15 @@ async def sign_parts(
     response_model=AssetOut,
     summary="Complete an upload",
     responses=problems(
-        *_OPEN, PartsMissing, SizeMismatch, DigestMismatch, StorageQuotaExceeded, *REFUSALS.values(), InspectionBusy
+        *_OPEN,
+        PartsMissing,
+        SizeMismatch,
+        DigestMismatch,
+        StorageQuotaExceeded,
+        *REFUSALS.values(),
+        InspectionBusy,
+        StorageFull,
+        StorageUnreachable,
     ),
 )
 async def complete_upload(upload_id: UploadIdPath, caller: Writer, db: Db, files: FilesDep) -> AssetOut:
@@ -150,7 +168,9 @@ async def complete_upload(upload_id: UploadIdPath, caller: Writer, db: Db, files
     return AssetOut.of(await parts.complete(files, db, caller, upload_id))
 
 
-@router.delete("/{upload_id}", status_code=204, summary="Abort an upload", responses=problems(*_OPEN))
+@router.delete(
+    "/{upload_id}", status_code=204, summary="Abort an upload", responses=problems(*_OPEN, StorageUnreachable)
+)
 async def abort_upload(upload_id: UploadIdPath, caller: Writer, db: Db, files: FilesDep) -> None:
     """Give an upload up; its parts are removed."""
     await parts.abort(files, db, caller, upload_id)

@@ -40,7 +40,7 @@ class SubscribeIn(_Body):
     ] = True
 
 
-class RenewIn(_Body):
+class RenewSubscriptionIn(_Body):
     method: Method = PayMethod.NATIVE
 
 
@@ -108,7 +108,7 @@ class OrderOut(BaseModel):
 _SAME = tuple(name for name in OrderOut.model_fields if name != "jsapi")
 
 
-class OrderedOut(BaseModel):
+class OrderedPlanOut(BaseModel):
     """A subscription and the order that waits to be paid for it."""
 
     subscription: SubscriptionOut

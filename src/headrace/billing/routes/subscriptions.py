@@ -17,7 +17,7 @@ from headrace.billing.payments.errors import (
     WeChatPayUnavailable,
 )
 from headrace.billing.payments.model import Order, PayMethod
-from headrace.billing.payments.schemas import OrderedOut, OrderOut, RenewIn, SubscribeIn
+from headrace.billing.payments.schemas import OrderedPlanOut, OrderOut, RenewSubscriptionIn, SubscribeIn
 from headrace.billing.payments.service import Payments
 from headrace.billing.plans.errors import PlanNotFound
 from headrace.billing.routes.dependencies import Owner, PaymentsDep, Reader, SubscriptionId, Writer, owner_of
@@ -51,7 +51,7 @@ _CHANGE = (SubscriptionNotFound, SubscriptionEnded, PreconditionFailed, InvalidI
 @router.post(
     "",
     status_code=201,
-    response_model=OrderedOut,
+    response_model=OrderedPlanOut,
     summary="Subscribe",
     responses=problems(PlanNotFound, AlreadySubscribed, TooManyOrders, *_ORDER, *ONCE),
 )
@@ -72,7 +72,7 @@ async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep
         )
         closed[:] = ordered.closed
         headers = {"Location": f"/v1/subscriptions/{ordered.subscription.id}"}
-        return Answer(OrderedOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
+        return Answer(OrderedPlanOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
 
     answered = await once.run(db, act)
     await settlement.close_at_wechatpay(db, deps, closed)
@@ -82,7 +82,7 @@ async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep
 @router.post(
     "/{subscription_id}/renew",
     status_code=201,
-    response_model=OrderedOut,
+    response_model=OrderedPlanOut,
     summary="Renew a subscription",
     responses=problems(SubscriptionNotFound, SubscriptionEnded, SubscriptionUnpaid, *_ORDER, *ONCE),
 )
@@ -92,7 +92,7 @@ async def renew_subscription(
     db: Db,
     deps: PaymentsDep,
     once: RenewOnce,
-    body: RenewIn | None = None,
+    body: RenewSubscriptionIn | None = None,
 ) -> Response:
     """Order the next month, at the plan's present price. It follows the present one without a gap; when that is over
     already (`PAST_DUE`), it begins with the payment. While an order for it waits to be paid, the answer is that one."""
@@ -104,7 +104,7 @@ async def renew_subscription(
         ordered = await ordering.order_renewal(tx, caller, deps, subscription_id, method=method)
         closed[:] = ordered.closed
         headers = {"Location": f"/v1/payments/{ordered.order.id}"}
-        return Answer(OrderedOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
+        return Answer(OrderedPlanOut.of(ordered.subscription, ordered.order), status=201, headers=headers)
 
     answered = await once.run(db, act)
     await settlement.close_at_wechatpay(db, deps, closed)
@@ -115,7 +115,7 @@ async def _payable(db: Database, payments: Payments, answered: Response) -> Resp
     """The order's answer with what WeChat Pay says, who is asked after the commit: now, or again for a repetition."""
     if answered.status_code != 201:
         return answered
-    ordered = OrderedOut.model_validate(orjson.loads(bytes(answered.body)))
+    ordered = OrderedPlanOut.model_validate(orjson.loads(bytes(answered.body)))
     order = await ordering.prepare(db, payments, ordered.order.id)
     shown = ordered.model_copy(update={"order": OrderOut.of(order, payments.maybe_wechatpay)})
     headers = {name: value for name, value in answered.headers.items() if name.lower() != "content-length"}

@@ -14,7 +14,7 @@ from headrace.schedules.schemas import (
     ScheduleIn,
     ScheduleItemOut,
     ScheduleOut,
-    StatisticsOut,
+    ScheduleStatisticsOut,
     TimesOut,
 )
 from headrace.schedules.store.schedules import ScheduleFilter
@@ -106,7 +106,7 @@ async def list_next_runs(request: Request) -> Any:
 async def get_statistics(request: Request) -> Any:
     async with request.begin() as tx:
         found = await service.get_statistics(tx, request.caller, _id(request))
-        return StatisticsOut.of(found).model_dump(mode="json")
+        return ScheduleStatisticsOut.of(found).model_dump(mode="json")
 
 
 def _id(request: Request) -> str:

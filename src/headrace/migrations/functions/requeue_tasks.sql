@@ -10,7 +10,7 @@ SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SE
 AS $$
   WITH returned AS (
     UPDATE headrace.task_queue AS q
-    SET worker = NULL, claimed_at = NULL, limited = false, used = NULL, run_at = now() + given.delay,
+    SET worker = NULL, claimed_at = NULL, limited = false, used = NULL, ended = NULL, run_at = now() + given.delay,
         delayed = given.delay > interval '0'
     FROM unnest(seqs, attempts, outcomes, delays, spends, error_codes, error_messages)
          AS given (seq, attempt, outcome, delay, spends, error_code, error_message)

@@ -2,8 +2,9 @@
 and finds what is done already as it should be."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from headrace import ids
@@ -27,6 +28,8 @@ from headrace.tasks.service import Tasks
 _BATCH = 500
 _PATIENCE = 5  # how often a busy row is asked for again
 _PAUSE_S = 0.2
+# How long a run waits, all in all, for transactions that have locked users' units. Later such rows are refused.
+_MAX_WAIT_FOR_UNITS_S = 10.0
 # It moved on by itself, or was gone: nothing is wrong with that.
 _MOVED_ON = (NotFound, TaskOver, TaskNotOver)
 
@@ -37,10 +40,18 @@ class _Work:
     tasks: Tasks
     caller: Caller
     bulk: Bulk
+    wait: "_Wait"
 
     @property
     def note(self) -> dict[str, str]:
         return {"bulk": self.bulk.task_id}
+
+
+@dataclass(slots=True)
+class _Wait:
+    """What is left of the time that a run may wait for locked units."""
+
+    left_s: float = field(default_factory=lambda: _MAX_WAIT_FOR_UNITS_S)
 
 
 def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *, queue: str) -> None:
@@ -55,6 +66,7 @@ def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *,
 
 async def carry_out(db: Database, deps: Tasks, context: TaskContext) -> dict[str, Any]:
     """Do it to everything that is meant. Stopped in between, a later attempt goes on where this one ended."""
+    wait = _Wait()
     while True:
         context.check_canceled()
         async with db.transaction() as tx:
@@ -63,7 +75,7 @@ async def carry_out(db: Database, deps: Tasks, context: TaskContext) -> dict[str
                 raise Fatal("Nobody has asked for this.")
             if bulk.finished_at is not None:
                 return _result(bulk)
-            work = _Work(db, deps, await _caller_of(tx, bulk), bulk)
+            work = _Work(db, deps, await _caller_of(tx, bulk), bulk, wait)
             chosen = await _choose(tx, bulk)
         await _act(work, chosen, context)
         async with db.transaction() as tx:
@@ -105,38 +117,85 @@ async def _act(work: _Work, chosen: Chosen, context: TaskContext) -> None:
     """All of a batch: together where a statement can do it, the rest one by one, each in a transaction of its own, so
     that none waits for another's lock."""
     left = [each for each in chosen.ids if each != context.task_id]
+    locked: Collection[str] = ()
     if chosen.late:
         async with work.db.transaction() as tx:
             await store.add(tx, work.bulk.task_id, Outcome(skipped=chosen.late))
     match work.bulk.action:
         case TaskAction.CANCEL:
-            done = await _together(work, [each for each in left if each not in chosen.running])
-            left = [each for each in left if each not in done]
+            done, locked = await _together(work, [each for each in left if each not in chosen.running])
+            left = [each for each in left if each not in done and each not in locked]
         case TaskAction.DELETE:
             async with work.db.transaction() as tx:
                 done = frozenset(await many.delete_tasks(tx, work.caller, left, data=work.note))
                 await store.add(tx, work.bulk.task_id, Outcome(done=len(done), skipped=len(left) - len(done)))
             return
-    for row_id in left:
+    locked = [*locked, *await _singly(work, left, context)]
+    while locked and work.wait.left_s > 0:
+        began = time.monotonic()
+        await asyncio.sleep(_PAUSE_S)
+        still: Collection[str] = ()
+        if work.bulk.action == TaskAction.CANCEL:
+            done, still = await _together(work, locked)
+            locked = [each for each in locked if each not in done and each not in still]
+        locked = [*still, *await _singly(work, locked, context)]
+        work.wait.left_s -= time.monotonic() - began
+    if locked:
+        outcome = Outcome()
+        for row_id in locked:
+            outcome.refuse(row_id, RowsLocked.code, _UNITS_LOCKED)
+        async with work.db.transaction() as tx:
+            await store.add(tx, work.bulk.task_id, outcome)
+
+
+_UNITS_LOCKED = "The open transaction of another database session has locked its owner's units: ask for it again later."
+
+
+async def _singly(work: _Work, row_ids: Sequence[str], context: TaskContext) -> list[str]:
+    """One by one; gives those whose owners' units are locked. Of each such owner only the first is tried."""
+    locked: list[str] = []
+    owners: Mapping[str, str] = {}
+    tried: set[str] = set()
+    for row_id in row_ids:
         context.check_canceled()
-        await _one(work, row_id)
+        if owners.get(row_id) in tried:
+            locked.append(row_id)
+        elif not await _one(work, row_id):
+            locked.append(row_id)
+            owners = owners or await _owners(work, row_ids)
+            if row_id in owners:
+                tried.add(owners[row_id])
+    return locked
 
 
-async def _together(work: _Work, waiting: list[str]) -> frozenset[str]:
+OWNERS = "SELECT id, user_id FROM headrace.tasks WHERE id = ANY ($1)"
+
+
+async def _owners(work: _Work, row_ids: Sequence[str]) -> Mapping[str, str]:
+    if work.bulk.resource is not BulkResource.TASKS:
+        return {}
+    return {row["id"]: row["user_id"] for row in await work.db.fetch_alone(OWNERS, list(row_ids))}
+
+
+async def _together(work: _Work, waiting: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Cancel those that wait in one transaction; gives those that were, and those whose owners' units are locked."""
+    locked: frozenset[str] = frozenset()
     for _ in range(_PATIENCE):
         try:
             async with work.db.transaction() as tx:
-                done = await many.cancel_waiting_tasks(tx, work.tasks, work.caller, waiting, data=work.note)
+                done = await many.cancel_waiting_tasks(tx, work.tasks, work.caller, list(waiting), data=work.note)
                 await store.add(tx, work.bulk.task_id, Outcome(done=len(done)))
-            return frozenset(done)
-        except RowsLocked as exc:  # these one by one, so that the others do not wait for somebody's transaction
+            return frozenset(done), locked
+        except RowsLocked as exc:  # the others do not wait for that transaction
+            locked |= exc.task_ids
             waiting = [each for each in waiting if each not in exc.task_ids]
         except (DatabaseBusy, TaskChanged):
             await asyncio.sleep(_PAUSE_S)
-    return frozenset()  # one by one, then
+    return frozenset(), locked  # one by one, then
 
 
-async def _one(work: _Work, row_id: str) -> None:
+async def _one(work: _Work, row_id: str) -> bool:
+    """Do it to one row; False if it waits for a transaction that has locked its owner's units."""
     for patience in reversed(range(_PATIENCE)):
         outcome = Outcome()
         try:
@@ -144,7 +203,9 @@ async def _one(work: _Work, row_id: str) -> None:
                 await _do(tx, work, row_id)
                 outcome.done = 1
                 await store.add(tx, work.bulk.task_id, outcome)
-            return
+            return True
+        except RowsLocked:
+            return False
         except _MOVED_ON:
             outcome = Outcome(skipped=1)
         except (TaskChanged, DatabaseBusy) as exc:
@@ -160,7 +221,8 @@ async def _one(work: _Work, row_id: str) -> None:
             outcome.refuse(row_id, exc.code, exc.message)
         async with work.db.transaction() as tx:
             await store.add(tx, work.bulk.task_id, outcome)
-        return
+        return True
+    return True
 
 
 async def _do(tx: Tx, work: _Work, row_id: str) -> None:

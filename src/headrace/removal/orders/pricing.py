@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from headrace.assets.inspection.model import Format
-from headrace.assets.inspection.model import MediaType as AssetMedia
+from headrace.assets.inspection.model import Format, MediaType
 from headrace.assets.model import Asset
-from headrace.billing.features import Features, MediaType, Quality
+from headrace.billing.features import Features, MeteredMedia, Quality
 from headrace.removal import media
 from headrace.removal.errors import DocumentEncrypted, DocumentSigned
 from headrace.removal.orders.errors import MediaUnsupported, OrderInvalid
@@ -33,22 +32,22 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
         frames=_frames(facts),
         pixels=(facts.get("width") or 0) * (facts.get("height") or 0),
     )
-    units = features.units_for(MediaType(asset.media_type), Quality(wanted.quality), **asdict(size))
-    animated = asset.media_type == AssetMedia.IMAGE and _frames(facts) > 1
+    units = features.units_for(MeteredMedia(asset.media_type), Quality(wanted.quality), **asdict(size))
+    animated = asset.media_type == MediaType.IMAGE and _frames(facts) > 1
     output = facts["format"] if animated else _output(Format(facts["format"]), wanted.output_format)
     return Priced(asset, output, units, size)
 
 
 def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None:
-    if asset.media_type == AssetMedia.OTHER:
+    if asset.media_type == MediaType.OTHER:
         raise MediaUnsupported(
             f"{asset.origin_name} is {asset.mime_type}: marks are taken off pictures, videos, PDFs and presentations."
         )
     if "format" not in facts:
         raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
-    if asset.media_type == AssetMedia.VIDEO and not media.has_video():
+    if asset.media_type == MediaType.VIDEO and not media.has_video():
         raise MediaUnsupported("Marks cannot be taken off videos by this installation.")
-    if asset.media_type == AssetMedia.IMAGE and _frames(facts) > 1:
+    if asset.media_type == MediaType.IMAGE and _frames(facts) > 1:
         _require_animation(asset, facts, wanted)
     if facts.get("encrypted") and asset.id not in wanted.unlocked:
         raise DocumentEncrypted(f"{asset.origin_name} is encrypted: order it with its `password`.")
@@ -80,11 +79,11 @@ def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
         raise OrderInvalid("MANUAL takes off what you name: candidates, a mask, boxes or polygons.")
     if wanted.mode == "AUTO" and told:
         raise OrderInvalid("AUTO finds the mark by itself: order MANUAL, or leave candidates, mask and boxes out.")
-    if wanted.mask_asset_id is not None and asset.media_type not in (AssetMedia.IMAGE, AssetMedia.VIDEO):
+    if wanted.mask_asset_id is not None and asset.media_type not in (MediaType.IMAGE, MediaType.VIDEO):
         raise OrderInvalid("A mask is for pictures and videos: of documents name candidates, or boxes on a page.")
-    if wanted.pages and asset.media_type not in (AssetMedia.PDF, AssetMedia.PPT):
+    if wanted.pages and asset.media_type not in (MediaType.PDF, MediaType.PPT):
         raise OrderInvalid("Only documents have pages.")
-    if any(hint.seconds for hint in wanted.hints) and asset.media_type != AssetMedia.VIDEO:
+    if any(hint.seconds for hint in wanted.hints) and asset.media_type != MediaType.VIDEO:
         raise OrderInvalid("Only videos last for seconds.")
 
 
@@ -101,11 +100,11 @@ def _output(found: Format, asked: str | None) -> str:
     default = "jpeg" if found is Format.HEIC else "png" if found is Format.GIF else found.value
     if asked is None or asked == default:
         return default
-    if found.media_type is AssetMedia.IMAGE and asked in _PICTURES:
+    if found.media_type is MediaType.IMAGE and asked in _PICTURES:
         return asked
     if found is Format.PPT and asked == Format.PPTX.value:
         return asked
     choices = (
-        _PICTURES if found.media_type is AssetMedia.IMAGE else ("pptx", "ppt") if found is Format.PPT else (default,)
+        _PICTURES if found.media_type is MediaType.IMAGE else ("pptx", "ppt") if found is Format.PPT else (default,)
     )
     raise OrderInvalid(f"{found} cannot become {asked}: choose from {', '.join(dict.fromkeys((default, *choices)))}.")

@@ -35,7 +35,7 @@ from headrace.schedules.schemas import (
     ScheduleIn,
     ScheduleItemOut,
     ScheduleOut,
-    StatisticsOut,
+    ScheduleStatisticsOut,
     TimesOut,
 )
 from headrace.schedules.store.schedules import ScheduleFilter
@@ -226,14 +226,14 @@ async def list_next_runs(schedule_id: ScheduleIdPath, caller: Reader, db: Db, co
 
 @router.get(
     "/{schedule_id}/statistics",
-    response_model=StatisticsOut,
+    response_model=ScheduleStatisticsOut,
     summary="Read a schedule's statistics",
     responses=problems(ScheduleNotFound),
 )
-async def get_schedule_statistics(schedule_id: ScheduleIdPath, caller: Reader, db: Db) -> StatisticsOut:
+async def get_schedule_statistics(schedule_id: ScheduleIdPath, caller: Reader, db: Db) -> ScheduleStatisticsOut:
     """How it has done, and how long its last runs took."""
     async with db.transaction() as tx:
-        return StatisticsOut.of(await service.get_statistics(tx, caller, schedule_id))
+        return ScheduleStatisticsOut.of(await service.get_statistics(tx, caller, schedule_id))
 
 
 async def _shown(tx: Tx, deps: Tasks, response: Response, schedule: Schedule) -> ScheduleOut:

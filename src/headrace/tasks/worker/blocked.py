@@ -3,11 +3,15 @@
 A program that has submitted for a user and has not committed keeps that user's entitlement locked, and a task that
 fails gives its units back to it. Such ends wait here, user by user and on a connection of their own, while the writer
 goes on with everybody else's. They stay the worker's: its lease and its fence hold for them as for any other end.
+
+Their number and size are bounded by users: a user of whom many ends wait here starts no further task on this worker,
+while everybody else's tasks go on.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import timedelta
 
 from headrace import logs
@@ -26,6 +30,13 @@ _TRY = timedelta(milliseconds=20)
 _TRIED_IN_A_ROUND = 50
 _AT_ONCE = 200
 _PAUSE_S = 0.2
+# Of one user, and of all together: beyond it no further task of a blocked user starts here.
+MAX_ENDS_OF_USER = 500
+MANY_ENDS = 5_000
+MANY_BYTES = 64 * 1024**2
+# What may come in addition: tasks that ran already, and one end for each further user. Beyond it no task starts at all.
+MAX_ENDS = 2 * MANY_ENDS
+MAX_BYTES = 4 * MANY_BYTES
 
 
 class BlockedEnds:
@@ -45,7 +56,7 @@ class BlockedEnds:
         self._hand_back = hand_back
         self._by_user: dict[str, list[Ending]] = {}
         self._count = 0
-        self._refused: set[int] = set()  # what could not be written for another reason: the writer's to deal with
+        self._bytes = 0
         self._added = asyncio.Event()
 
     def __len__(self) -> int:
@@ -53,8 +64,22 @@ class BlockedEnds:
 
     def concerns(self, ending: Ending) -> bool:
         """Whether this end would have to wait, as others of the same user do already."""
-        claimed = ending.claimed
-        return claimed.user_id in self._by_user and ending.may_release_units and claimed.seq not in self._refused
+        return ending.claimed.user_id in self._by_user and ending.may_release_units and not ending.refused
+
+    @property
+    def full(self) -> bool:
+        return self._count >= MAX_ENDS or self._bytes >= MAX_BYTES
+
+    def is_held(self, user_id: str) -> bool:
+        """Whether tasks of this user's must not start here before some of their ends are written."""
+        endings = self._by_user.get(user_id)
+        if endings is None:
+            return False
+        return len(endings) >= MAX_ENDS_OF_USER or self._count >= MANY_ENDS or self._bytes >= MANY_BYTES
+
+    @property
+    def held_users(self) -> AbstractSet[str]:
+        return frozenset(filter(self.is_held, self._by_user))
 
     def add(self, endings: Iterable[Ending]) -> None:
         for each in endings:
@@ -63,13 +88,15 @@ class BlockedEnds:
             each.claimed.payload = None  # nobody runs it any more, and there may be many
             self._by_user.setdefault(each.claimed.user_id, []).append(each)
             self._count += 1
+            self._bytes += each.size
         self._added.set()
 
-    def drop(self) -> None:
-        """Forget them: the lease is lost, and with it the right to write them."""
+    def drop(self) -> Sequence[Ending]:
+        """Forget them, and give them: the lease is lost, and with it the right to write them; or the worker stops."""
+        dropped = [each for endings in self._by_user.values() for each in endings]
         self._by_user.clear()
-        self._refused.clear()
-        self._count = 0
+        self._count = self._bytes = 0
+        return dropped
 
     async def run(self) -> None:
         while True:
@@ -106,7 +133,7 @@ class BlockedEnds:
             log.exception("worker.blocked_ends_failed", count=len(endings))
             if self._remove(worker, endings):  # the writer finds out which of them is to blame
                 for each in endings:
-                    self._refused.add(each.claimed.seq)
+                    each.refused = True
                     self._hand_back(each)
             return True
         if self._remove(worker, endings):
@@ -124,4 +151,5 @@ class BlockedEnds:
         else:
             del self._by_user[user_id]
         self._count -= len(endings)
+        self._bytes -= sum(each.size for each in endings)
         return True

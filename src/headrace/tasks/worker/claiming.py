@@ -8,6 +8,7 @@ transaction elsewhere keeps vacuum from removing. A survey costs that walk, so i
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -18,6 +19,7 @@ from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 
 _LANES = 256
+_MAX_OWNERS = 10_000
 _FIRST = (-(2**31), -1)
 _AT_LEAST_EVERY_S = 0.05
 _SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
@@ -64,6 +66,7 @@ class Claimer:
         self._stale_at = 0.0
         self._turn = _FIRST
         self._gave_last: dict[tuple[int, Isolation], int] = {}  # by precedence and isolation
+        self._owners: dict[int, str] = {}  # of lanes that have given a task
         self._woken = False
         self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
         self.held_back: set[Isolation] = set()  # where it left what may be tried only once, and could not start at once
@@ -85,12 +88,15 @@ class Claimer:
             dues.append(self._delayed_due_at)
         return min((due for due in dues if due > time.monotonic()), default=None)
 
-    async def claim(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> list[Row]:
+    async def claim(
+        self, worker: Identity, rooms: Mapping[Isolation, Room], *, held: AbstractSet[str] = frozenset()
+    ) -> list[Row]:
         """Claim for each kind of isolation as many as it has room for; of tasks that have a single attempt only as many
-        as can start now."""
+        as can start now. Nothing from lanes of ``held`` users, as far as they are known: who they belong to shows with
+        the first task that they give."""
         woken, self._woken = self._woken, False
         # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
-        if woken and self.exhausted and (first := await self._claim_first(worker, rooms)):
+        if woken and self.exhausted and not held and (first := await self._claim_first(worker, rooms)):
             self.exhausted = False
             return _once_first(first)
         if time.monotonic() >= self._stale_at or not rooms.keys() <= self._surveyed:
@@ -99,8 +105,10 @@ class Claimer:
         self.held_back = set()
         left = {isolation: room.most for isolation, room in rooms.items()}
         startable = {isolation: room.startable for isolation, room in rooms.items()}
-        for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
-            due = [lane for lane in group if lane.due_at <= time.monotonic()]
+        now = time.monotonic()
+        open_lanes = [each for each in self._lanes if each.due_at <= now and self._owners.get(each.lane_id) not in held]
+        for _, group in groupby(open_lanes, key=lambda lane: lane.precedence):
+            due = list(group)
             for isolation in rooms:
                 lanes = self._in_turns([lane for lane in due if lane.isolation == isolation])
                 if lanes and left[isolation] > 0:
@@ -134,6 +142,12 @@ class Claimer:
     def _types_of(self, kinds: Iterable[Isolation]) -> list[str]:
         return [name for isolation in kinds for name in self._types[isolation]]
 
+    def _note_owners(self, rows: list[Row]) -> None:
+        if len(self._owners) > _MAX_OWNERS:
+            self._owners.clear()
+        for row in rows:
+            self._owners[row["lane_id"]] = row["user_id"]
+
     def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
         """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
         return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(_turn_of(lane), -1), lane.lane_id))
@@ -151,6 +165,7 @@ class Claimer:
             return []
         rows = await store.claim(self._db, worker, lanes, shares, most=most)
         floors = {lane.lane_id: lane for lane in lanes}
+        self._note_owners(rows)
         for row in rows:
             lane = floors[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))

@@ -13,6 +13,7 @@ from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Claimed, Ending, ErrorCode, Outcome, Transition
 from headrace.tasks.registry import Registry, TaskType
 from headrace.tasks.worker import store
+from headrace.tasks.worker.handing_over import hand_over
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.unit_locks import wait_for_units
 
@@ -100,6 +101,10 @@ class Writer:
         await store.end_open_steps(tx, unsuccessful)
         await self._follow(tx, worker, done, started)
         return done
+
+    async def hand_over(self, worker: Identity, endings: Sequence[Ending]) -> int:
+        """Leave ends with their claims for the reaper to write; gives how many were still ours."""
+        return await hand_over(self._db, worker, endings)
 
     async def put_aside(self, worker: Identity, ending: Ending) -> bool:
         """Let a task wait whose end cannot be written, without followers: they are what refused it.

@@ -11,7 +11,7 @@ from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import WorkerGone
-from headrace.tasks.model import Claimed
+from headrace.tasks.model import Claimed, Ending, Outcome
 from headrace.tasks.registry import Isolation
 from headrace.tasks.worker import store
 from headrace.tasks.worker.claiming import Claimer, Room
@@ -58,6 +58,7 @@ class Feeder:
         self._claiming = asyncio.Lock()
         self._lost_replies = LostReplies(db)
         self._to_cancel: list[Claimed] = []
+        self._put_back: list[Claimed] = []
         self.worker: Identity | None = None
         self.failure: str | None = None  # of the last claim
         self.room = asyncio.Event()
@@ -67,6 +68,7 @@ class Feeder:
         """Take tasks as this worker from now on; as a new one it has not said yet that it sleeps."""
         self.worker = worker
         self._asleep = False
+        self._put_back.clear()  # they were another worker's
         self.room.set()
         self._woken.set()
 
@@ -76,6 +78,10 @@ class Feeder:
         if slots is not None and slots.isolation in self._full:
             self._claimer.refresh()
             self._woken.set()
+
+    def put_back(self, claimed: Claimed) -> None:
+        """Give back a task that must not start here now; the next round of the feeder does it."""
+        self._put_back.append(claimed)
 
     def _startable(self, slots: Slots) -> int:
         if self._ends.full:  # nothing starts before something is written
@@ -99,6 +105,7 @@ class Feeder:
         while True:
             self.room.clear()
             worker = self.worker
+            await self._return_put_back(worker)
             if worker is None or self._stopping or not (rooms := self._rooms()):
                 await self.room.wait()
                 continue
@@ -109,6 +116,21 @@ class Feeder:
                 await asyncio.sleep(_AFTER_FAILURE_SECONDS)
             elif self._claimer.exhausted:
                 await self._pause(worker, rooms.keys(), taken)
+
+    async def _return_put_back(self, worker: Identity | None) -> None:
+        if not self._put_back or worker is None:
+            return
+        tasks, self._put_back = self._put_back, []
+        try:
+            gone = await store.unclaim(self._db, worker, tasks)
+        except HeadraceError as exc:
+            log.warning("worker.tasks_not_put_back", error=exc.code, count=len(tasks))
+            self._put_back += tasks  # the next round tries again: while this worker lives, no reaper gives them back
+            return
+        if worker is self.worker:
+            for each in tasks:
+                if each.seq not in gone:
+                    self._ends.add(Ending(each, Outcome.CANCELED))
 
     async def _pause(self, worker: Identity, asked: Collection[Isolation], taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
@@ -128,7 +150,7 @@ class Feeder:
         try:
             rows = await self._lost_replies.find(worker)
             if not rows:
-                rows = await self._claimer.claim(worker, rooms)
+                rows = await self._claimer.claim(worker, rooms, held=self._ends.blocked.held_users)
                 self._lost_replies.note(rows)
         except WorkerGone:
             self.worker = None
@@ -201,7 +223,8 @@ class Feeder:
     async def stop(self) -> list[Claimed]:
         """Claim no more and give back what has not started; gives those that somebody wants canceled instead."""
         self._stopping = True
-        prefetched = self._load.drop_prefetched()
+        prefetched = self._load.drop_prefetched() + self._put_back
+        self._put_back = []
         left = await self._unclaim(self.worker, prefetched) if prefetched and self.worker else []
         # A claim under way may have been carried out already: it is given back when its answer is here.
         with suppress(TimeoutError):

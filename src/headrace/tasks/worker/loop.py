@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from headrace import ids, logs
@@ -23,6 +24,7 @@ from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import FINAL, Writer
 from headrace.tasks.worker.feeding import Feeder
 from headrace.tasks.worker.figures import Figures, blocked_figure, slots_figure
+from headrace.tasks.worker.handing_over import fall_silent
 from headrace.tasks.worker.heartbeat import Heartbeat
 from headrace.tasks.worker.isolated import Isolated
 from headrace.tasks.worker.reporting import LeaseReporter
@@ -39,6 +41,8 @@ log = logs.get(__name__)
 _TICK_S = 0.05
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
 _TURNS = 100
+# How long a worker that stops waits for ends that are blocked, once all else is over.
+_BLOCKED_PATIENCE_S = 2.0
 # A worker that starts while the database is away tries again after this.
 _JOIN_AGAIN_S = 1.0
 
@@ -133,6 +137,7 @@ class Worker:
         with suppress(HeadraceError):
             if not await store.say_stopped(self._db, self.identity):
                 log.warning("worker.not_settled", worker_id=self.identity.id)
+                await fall_silent(self._db, self.identity)
 
     async def _join(self, stop: asyncio.Event) -> bool:
         """Become a worker, as soon as the database answers; False if it is to stop before that."""
@@ -234,11 +239,18 @@ class Worker:
         # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
         grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         await self._until_settled(grace + 10)
+        # The transaction that blocks them may stay open for longer than an operator waits for a worker to stop.
+        await self._until(lambda: not self.blocked_ends, _BLOCKED_PATIENCE_S)
+        await self._ends.hand_over()
 
     async def _until_settled(self, seconds: float) -> None:
+        await self._until(lambda: not self._load.runs and not self._ends.unwritten, seconds)
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Wait, but no longer than this, for something that comes with a run's end or with what is written."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while self._load.runs or self._ends.unwritten:
+                while not condition():
                     self._settled.clear()
                     await self._settled.wait()
 
@@ -274,6 +286,9 @@ class Worker:
                 await waiting
             claimed = slots.prefetched.popleft()
             self._feeder.freed()
+            if self._ends.blocked.is_held(claimed.user_id):
+                self._feeder.put_back(claimed)
+                continue
             run = self._begin(claimed, me)
             ending = await execute(run, self._reporter, self._isolated, self._config)
             if run.abandoned or self._closed:
@@ -353,6 +368,7 @@ class Worker:
             try:
                 await self._heartbeat.stop()
                 await self._enter()
+                self._ends.drop()  # what a write under way has set aside meanwhile
             except HeadraceError as exc:
                 log.warning("worker.not_entered", error=exc.code)
                 await asyncio.sleep(_JOIN_AGAIN_S)

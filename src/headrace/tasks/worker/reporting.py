@@ -169,6 +169,7 @@ class LeaseReporter:
         ending = succeeded(claimed, task_type.plain_result(result), limit=self._config.result_limit)
         if ending.outcome is not Outcome.SUCCEEDED:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
+        claimed.finishing = True
         try:
             if claimed.used_noted:  # what is left over goes back: their own transaction waits, as it does in a submit
                 await wait_for_units(tx, self._worker, [ending], wait=_LONGEST_WAIT)
@@ -176,6 +177,7 @@ class LeaseReporter:
                 raise LeaseLost
             claimed.finished_in = True
         except Exception as exc:
+            claimed.finishing = False  # its transaction can only be rolled back
             # On a connection of the handler's, so it may be an error of any library.
             if isinstance(exc, store.TakenMeanwhile) or sqlstate_of(exc) == store.TAKEN_MEANWHILE:
                 raise LeaseLost from None

@@ -40,8 +40,8 @@ class Starts:
             and not run.waiting
             and not run.claimed.start_told
             and not run.start_refused
-            # One that its handler finishes is locked until the handler commits: nobody else's start shall wait for it.
-            and not run.claimed.finished_in
+            # The handler's own transaction keeps its claim locked until it commits; no other start waits for it.
+            and not run.claimed.finishing
         ]
         if unseen:
             await self._write(unseen)

@@ -25,8 +25,6 @@ log = logs.get(__name__)
 
 # While more is coming, endings gather for this long: one write for hundreds.
 _GATHER_S = 0.002
-# Blocked ends hold no payload, but their results and errors: beyond this number, handlers wait for them too.
-MAX_BLOCKED_ENDS = 10_000
 # An end that was refused is offered again after so long.
 _WRITE_AGAIN_S = 5.0
 
@@ -68,17 +66,28 @@ class WriteBehind:
         self.blocked.drop()
         self._wrote()
 
+    async def hand_over(self) -> None:
+        """Leave the ends that are blocked with their claims: this worker stops, and the reaper writes them."""
+        if endings := self.blocked.drop():
+            try:
+                left = await self._writer.hand_over(self._worker(), endings)
+            except HeadraceError as exc:
+                log.warning("worker.ends_not_handed_over", error=exc.code, count=len(endings))
+            else:
+                log.info("worker.ends_handed_over", count=left)
+
     @property
     def unwritten(self) -> int:
-        return len(self._waiting) + len(self._writing) + len(self.blocked)
+        """How many wait for the writer; those that are blocked wait for another session."""
+        return len(self._waiting) + len(self._writing)
 
     @property
     def full(self) -> bool:
         """Whether no handler may start until something is written: too many ends wait, or one for too long. Blocked
         ends wait for another session, not for the writer: they count only above a limit."""
-        if len(self.blocked) >= MAX_BLOCKED_ENDS:
+        if self.blocked.full:
             return True
-        unwritten = len(self._waiting) + len(self._writing)
+        unwritten = self.unwritten
         if unwritten == 0 or unwritten >= self._most:
             return unwritten > 0
         oldest = (self._writing or self._waiting)[0]
@@ -108,7 +117,8 @@ class WriteBehind:
             try:
                 written = await self._writer.write(worker, batch)
             except RowsLocked as exc:
-                batch = await self._set_apart(batch, exc)
+                if worker is self._worker():
+                    batch = await self._set_apart(batch, exc)
                 continue
             except Unavailable as exc:
                 log.warning("worker.write_failed", error=exc.code, count=len(batch))

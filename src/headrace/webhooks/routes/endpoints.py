@@ -34,10 +34,10 @@ from headrace.webhooks.schemas import (
     EndpointIn,
     EndpointMadeOut,
     EndpointOut,
+    EndpointStatisticsOut,
     ResendIn,
     ResentOut,
     RotateIn,
-    StatisticsOut,
 )
 from headrace.webhooks.store.endpoints import EndpointFilter
 
@@ -211,7 +211,7 @@ async def resend_failed(endpoint_id: EndpointIdPath, body: ResendIn, caller: Wri
 
 @router.get(
     "/{endpoint_id}/statistics",
-    response_model=StatisticsOut,
+    response_model=EndpointStatisticsOut,
     summary="Read an endpoint's statistics",
     responses=problems(EndpointNotFound),
 )
@@ -220,11 +220,11 @@ async def get_endpoint_statistics(
     caller: Reader,
     db: Db,
     hours: Annotated[int, Query(ge=1, le=24 * 30, description="Over how many hours back from now.")] = 24,
-) -> StatisticsOut:
+) -> EndpointStatisticsOut:
     """Attempts, success rate and latency of the last hours, and how it fares now."""
     since = clock.now() - timedelta(hours=hours)
     async with db.transaction() as tx:
-        return StatisticsOut.of(await service.get_statistics(tx, caller, endpoint_id, since=since))
+        return EndpointStatisticsOut.of(await service.get_statistics(tx, caller, endpoint_id, since=since))
 
 
 def _shown(response: Response, endpoint: Endpoint) -> EndpointOut:

@@ -1,0 +1,1 @@
+ALTER TABLE headrace.task_queue DROP COLUMN ended;
