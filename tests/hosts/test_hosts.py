@@ -29,17 +29,14 @@ FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
 HEADRACE = (sys.executable, "-m", "headrace")
 log = logging.getLogger(__name__)  # `pytest --log-cli-level=INFO` shows the times
 LEASE_SECONDS = 6
-SHOP = '''
-import os, time
+SHOP = """
+import socket
+import time
 from datetime import timedelta
+
 from headrace import BlockingTaskContext, Registry, TaskContext
 
 registry = Registry()
-
-
-def note(task_id):
-    with open(os.environ["SHOP_JOURNAL"], "a") as journal:
-        journal.write(f"{time.monotonic()} {os.environ['SHOP_HOST']} {task_id}\\\\n")
 
 
 @registry.task("quick")
@@ -48,12 +45,16 @@ async def quick(context: TaskContext, payload: dict) -> None: ...
 
 @registry.task("slow", isolation="process", max_attempts=5, grace=timedelta(minutes=5))
 def slow(context: BlockingTaskContext, payload: dict) -> None:
-    """Deaf to being stopped: only a kill ends it."""
+    # Deaf to being stopped: only a kill ends it.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+        line.connect((payload["database"], 9))
+        here = line.getsockname()[0]
     until = time.monotonic() + payload["seconds"]
     while time.monotonic() < until:
-        note(context.task_id)
+        with open(payload["journal"], "a") as journal:
+            print(time.monotonic(), here, context.task_id, file=journal)
         time.sleep(0.1)
-'''
+"""
 
 
 class Site:
@@ -63,7 +64,7 @@ class Site:
         self.folder = folder
         self.url = url
         self.journal = folder / "journal"
-        (folder / "shop.py").write_text(SHOP.replace("\\\\n", "\\n"))
+        (folder / "shop.py").write_text(SHOP)
 
     def environment(self, host: Host, **more: str) -> dict[str, str]:
         settings = {
@@ -77,8 +78,6 @@ class Site:
             "HEADRACE_API_HOST": host.address,
             "HEADRACE_API_PUBLIC_URL": f"http://{host.address}:8080",
             "PYTHONPATH": f"{self.folder}:{ROOT}",
-            "SHOP_JOURNAL": str(self.journal),
-            "SHOP_HOST": host.address,
         }
         return environment({**settings, **more})
 
@@ -194,7 +193,8 @@ def test_a_host_that_is_cut_off_stops_its_work_before_others_begin_it(folder: Pa
     known = "SELECT count(*) FROM headrace.task_types WHERE name = 'slow'"
     assert eventually(lambda: int(server.sql(known)) == 1), one.logs()
     for _ in range(4):
-        server.sql("""SELECT headrace.submit('slow', '{"seconds": 25}')""")
+        payload = {"seconds": 25, "journal": str(site.journal), "database": database.address}
+        server.sql(f"SELECT headrace.submit('slow', '{json.dumps(payload)}')")
     started = eventually(lambda: len(running(site, one)) == 4)
     assert started, one.logs() + server.sql("SELECT error_message FROM headrace.tasks WHERE task_type = 'slow'")
     site.start(two, "worker", "shop:registry")
