@@ -1871,7 +1871,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.hold_units(task_ids text[], user_ids text[], units integer[], hold_ids text[] DEFAULT NULL::text[], again boolean DEFAULT false) RETURNS void
 --   in functions/hold_units.sql
 
--- Holds what these tasks cost; waits no longer than given for whoever has locked the units.
+-- Holds what these tasks cost; waits no longer than given for locked units.
 -- headrace.hold_units_within(wait interval, task_ids text[], user_ids text[], units integer[], hold_ids text[], again boolean) RETURNS void
 --   in functions/hold_units_within.sql
 
@@ -1911,7 +1911,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.lock_may_move(source text, target text) RETURNS boolean
 --   in functions/lock_may_move.sql
 
--- Locks the entitlements of these users that nobody else has locked; gives the users of whom somebody has one.
+-- Locks the entitlements of these users that nobody else has locked; gives the users whose units are locked by others.
 -- headrace.lock_units_of(user_ids text[]) RETURNS SETOF text
 --   in functions/lock_units_of.sql
 

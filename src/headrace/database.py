@@ -8,8 +8,8 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal, Self, TypeAlias, cast
@@ -19,7 +19,13 @@ import asyncpg
 import orjson
 
 from headrace import clock, hosts, logs
-from headrace.errors import Invalid, Unavailable
+from headrace.database_errors import (
+    LOST,
+    DatabaseBusy,
+    DatabaseUnavailable,
+    explained,
+    refusal,
+)
 
 log = logs.get(__name__)
 
@@ -34,78 +40,6 @@ _LOOK_EVERY_S = 1.0
 # Between two connections of a listener.
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
-_LOST = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection that the server cut off while nobody was using it
-    asyncpg.CannotConnectNowError,
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    ConnectionError,
-)
-
-
-class DatabaseUnavailable(Unavailable):
-    """The database does not answer; try again in a moment."""
-
-    code = "database_unavailable"
-
-
-class SchemaMissing(DatabaseUnavailable):
-    """Headrace's tables are not in the database."""
-
-    code = "schema_missing"
-
-
-class DatabaseBusy(Unavailable):
-    """The database took too long for this; try again in a moment."""
-
-    code = "database_busy"
-
-
-class RowsLocked(DatabaseBusy):
-    """Another transaction has locked a row that this needs; try again when it has ended.
-
-    ``task_ids`` and ``user_ids`` say whose ends or submissions it concerns, as far as that is known.
-    """
-
-    code = "rows_locked"
-
-    def __init__(
-        self,
-        message: str | None = None,
-        *,
-        task_ids: Iterable[str] = (),
-        user_ids: Iterable[str] = (),
-        sessions: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        super().__init__(message or _locked_by(sessions), retry_after=timedelta(seconds=1))
-        self.task_ids = frozenset(task_ids)
-        self.user_ids = frozenset(user_ids)
-
-    @classmethod
-    def of(cls, exc: asyncpg.PostgresError) -> Self:
-        """The error for what headrace.settle_holds and its like say in their detail."""
-        facts = orjson.loads(exc.detail) if exc.detail and exc.detail.startswith("{") else {}
-        return cls(task_ids=facts.get("task_ids", ()), sessions=facts.get("sessions", ()))
-
-
-def _locked_by(sessions: Sequence[Mapping[str, Any]]) -> str | None:
-    """For users as well: a number and a time, and nothing of who that session is. ``headrace doctor`` says that."""
-    if not sessions:
-        return None
-    oldest = max(sessions, key=lambda each: each["age"] or 0)
-    age = "" if oldest["age"] is None else f", open for {oldest['age']:.0f} s,"
-    return (
-        f"The transaction of another database session (pid {oldest['pid']}){age} has locked the units that this needs; "
-        "try again when it has ended."
-    )
-
-
-class DatabaseRefused(Invalid):
-    """The database refuses the connection."""
-
-    code = "database_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +181,7 @@ class Database:
                 **_arguments(config),
             )
         except Exception as exc:
-            raise _why_not(config, exc) from exc
+            raise refusal(config.url, config.place, config.named, exc) from exc
         return cls(config, pool)
 
     async def close(self) -> None:
@@ -272,7 +206,7 @@ class Database:
         self, *, isolation: Isolation = "read_committed", readonly: bool = False
     ) -> AsyncIterator[Tx]:
         """One transaction: committed at the end, rolled back by any exception."""
-        with _explained():
+        with explained():
             async with self._connection() as borrowed:
                 await borrowed.begin(isolation=isolation, readonly=readonly)
                 yield Tx(borrowed.connection)
@@ -280,7 +214,7 @@ class Database:
 
     async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
         """One statement that is a transaction by itself: one round trip, where BEGIN and COMMIT would make it three."""
-        with _explained():
+        with explained():
             async with self._connection() as borrowed:
                 return await borrowed.connection.fetch(sql, *args)
 
@@ -323,7 +257,7 @@ class Database:
             self._asking -= 1
 
     async def _roll_back_and_release(self, borrowed: "_Borrowed") -> None:
-        with suppress(*_LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool throws such a one away
+        with suppress(*LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool throws such a one away
             try:
                 async with asyncio.timeout(_ROLLBACK_WITHIN_SECONDS):
                     await borrowed.roll_back()
@@ -344,7 +278,7 @@ class Database:
     async def _release(self, connection: "_Connection") -> None:
         try:
             await self._pool.release(connection, timeout=self.config.connect_timeout.total_seconds())
-        except (*_LOST, asyncpg.PostgresError, OSError) as exc:
+        except (*LOST, asyncpg.PostgresError, OSError) as exc:
             # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
             log.warning("database.connection_lost", error=type(exc).__name__)
 
@@ -361,14 +295,14 @@ class Database:
             began = time.monotonic()
             try:
                 connection = await hosts.connect(**_arguments(self.config.for_role("listener")))
-            except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:
+            except (*LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:
                 log.warning("listener.unreachable", error=type(exc).__name__, retry_in=delay)
             else:
                 try:
                     async with aclosing(_notes(connection, channels, keepalive.total_seconds())) as notes:
                         async for note in notes:
                             yield note
-                except (*_LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:  # also of LISTEN itself
+                except (*LOST, OSError, TimeoutError, asyncpg.PostgresError) as exc:  # also of LISTEN itself
                     log.warning("listener.lost", error=type(exc).__name__)
                 finally:
                     connection.terminate()
@@ -379,47 +313,17 @@ class Database:
             delay = min(delay * 2, _LONGEST_PAUSE_S)
 
 
-@contextmanager
-def _explained() -> Iterator[None]:
-    """Turn what the driver raises into what callers can act on; errors about data stay as they are."""
-    try:
-        yield
-    except _LOST as exc:
-        raise DatabaseUnavailable from exc
-    except asyncpg.InsufficientResourcesError as exc:
-        # A full disk is emptied sooner or later: what was to be written is worth keeping until then.
-        raise DatabaseUnavailable("The database is out of room or memory; try again in a moment.") from exc
-    except asyncpg.LockNotAvailableError as exc:
-        raise RowsLocked.of(exc) from exc
-    except (asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError) as exc:
-        raise DatabaseBusy from exc
-    except (asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError) as exc:
-        if '"headrace' not in str(exc):  # another application's table
-            raise
-        # The schema was dropped to restore a dump: running processes wait for it and do not exit.
-        raise SchemaMissing(
-            f"The database lacks Headrace's tables ({exc}): its schema was dropped, or a restore is under way. Restore "
-            "a backup with `headrace restore`, or make empty tables with `headrace migrate`."
-        ) from exc
-    except TimeoutError as exc:  # the driver's own limit: the line is dead, or the server hangs
-        raise DatabaseBusy from exc
-    except asyncpg.IntegrityConstraintViolationError as exc:
-        # "Failing row contains (…)" is the whole row, hashes and addresses of people too; this may end in a log.
-        exc.detail = None
-        raise
-
-
 @asynccontextmanager
 async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[Any]"]:
     """One connection outside any pool, for what needs a session of its own: migrations and checks."""
     try:
         connection = await hosts.connect(**_arguments(config))
     except Exception as exc:
-        raise _why_not(config, exc) from exc
+        raise refusal(config.url, config.place, config.named, exc) from exc
     try:
         await _prepare(connection)
         yield connection
-    except _LOST as exc:
+    except LOST as exc:
         raise DatabaseUnavailable from exc
     finally:
         with suppress(Exception):
@@ -513,27 +417,3 @@ async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
 
 def _encode_json(value: object) -> bytes:
     return b"\x01" + (value if type(value) is Json else orjson.dumps(value))
-
-
-def _why_not(config: DatabaseConfig, exc: Exception) -> Exception:
-    """The exception that a person can act on; unforeseen ones stay as they are."""
-    if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):  # an InterfaceError too, so it comes first
-        password = urlsplit(config.url).password
-        if config.url.startswith("postgres") and not (password and password in str(exc)):
-            return DatabaseRefused(f"{config.named} cannot be used as it is: {' '.join(str(exc).split())}")
-        return DatabaseRefused(
-            f"{config.named} is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
-        )
-    if isinstance(exc, asyncpg.ProtocolViolationError) and "startup parameter" in str(exc):
-        return DatabaseRefused(
-            f"{config.place} is a connection pooler that takes no settings: set HEADRACE_DATABASE_POOLED=true."
-        )
-    if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
-        return DatabaseRefused(f"PostgreSQL at {config.place} refuses the user or the password: check {config.named}.")
-    if isinstance(exc, asyncpg.InvalidCatalogNameError):
-        return DatabaseRefused(f"There is no such database at {config.place}: create it, or mend {config.named}.")
-    if isinstance(exc, asyncpg.TooManyConnectionsError):
-        return DatabaseUnavailable(f"PostgreSQL at {config.place} has no connection left: raise max_connections.")
-    if isinstance(exc, (*_LOST, OSError, TimeoutError, socket.gaierror)):
-        return DatabaseUnavailable(f"PostgreSQL at {config.place} cannot be reached: start it, or mend {config.named}.")
-    return exc

@@ -19,7 +19,8 @@ from headrace.accounts.config import AccountsConfig, PasswordConfig
 from headrace.accounts.service import Accounts
 from headrace.audit import ANONYMOUS, Action, ActorType, Resource, ResourceType, Who
 from headrace.audit import record as record_event
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database
+from headrace.database_errors import DatabaseUnavailable
 from headrace.errors import Unauthenticated
 from headrace.operations.audit import routes as audit_routes
 from headrace.operations.changes import routes as change_routes

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace.database import RowsLocked
+from headrace.database_errors import RowsLocked
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import Claimed, Ending, Outcome

@@ -15,7 +15,8 @@ from headrace import ids
 from headrace.access import Role
 from headrace.audit import Who
 from headrace.billing.verifying import verify
-from headrace.database import Database, DatabaseConfig, RowsLocked
+from headrace.database import Database, DatabaseConfig
+from headrace.database_errors import RowsLocked
 from headrace.operations.blocking import list_lasting, read_blocking_figures
 from headrace.operations.doctor import DoctorConfig, Verdict, examine
 from headrace.schedules.loop import Scheduler

@@ -10,7 +10,8 @@ import pytest
 from headrace.access import Caller
 from headrace.audit import Who
 from headrace.billing.verifying import verify
-from headrace.database import Database, DatabaseBusy, DatabaseConfig
+from headrace.database import Database, DatabaseConfig
+from headrace.database_errors import DatabaseBusy
 from headrace.errors import QuotaExhausted
 from headrace.library.program import Headrace
 from headrace.outbox import interests

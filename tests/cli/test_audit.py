@@ -16,7 +16,8 @@ import pytest
 
 from headrace import audit
 from headrace.audit import Action, Principal, PrincipalType, Resource, ResourceType, Who, signing
-from headrace.database import Database, DatabaseBusy, DatabaseConfig
+from headrace.database import Database, DatabaseConfig
+from headrace.database_errors import DatabaseBusy
 from tests.cli.conftest import Call, Place
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from typing import NoReturn
 import pytest
 
 from headrace.cli import output
-from headrace.database import DatabaseUnavailable
+from headrace.database_errors import DatabaseUnavailable
 from tests.cli.conftest import Place
 from tests.e2e.program import HEADRACE, environment, is_ready
 

@@ -7,7 +7,8 @@ from datetime import timedelta
 import pytest
 
 from headrace import ids
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database
+from headrace.database_errors import DatabaseUnavailable
 from headrace.edge import limits as gcra
 from headrace.edge.limits import LimitConfig, Limiter, Refused, bucket_of
 from tests.edge import stand

@@ -15,7 +15,8 @@ import asyncpg
 import pytest
 
 from headrace import logs
-from headrace.database import Database, DatabaseBusy, DatabaseConfig, DatabaseRefused, DatabaseUnavailable, Tx
+from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database_errors import DatabaseBusy, DatabaseRefused, DatabaseUnavailable
 from tests.closing import all_closed
 from tests.conftest import TestServer
 

@@ -12,7 +12,8 @@ import asyncpg
 import pytest
 
 from headrace import hosts
-from headrace.database import Database, DatabaseConfig, DatabaseUnavailable
+from headrace.database import Database, DatabaseConfig
+from headrace.database_errors import DatabaseUnavailable
 from headrace.hosts import hosts_of
 from tests.conftest import TestServer
 

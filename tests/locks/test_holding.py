@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from headrace import ids, leases
-from headrace.database import Database, DatabaseUnavailable, Tx
+from headrace.database import Database, Tx
+from headrace.database_errors import DatabaseUnavailable
 from headrace.locks import holding, store
 from headrace.locks.errors import LockHeld, LockLost
 from headrace.locks.model import LockState

@@ -10,7 +10,8 @@ from fastapi import FastAPI
 
 from headrace import outbox
 from headrace.access import Caller
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database
+from headrace.database_errors import DatabaseUnavailable
 from headrace.edge.streams import Heartbeat, Revoked, StreamLimits
 from headrace.notifications import service
 from headrace.notifications.consumer import NotificationConsumer

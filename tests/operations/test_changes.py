@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database
+from headrace.database_errors import DatabaseUnavailable
 from headrace.edge.streams import Heartbeat, Revoked, TooManyStreams
 from headrace.operations.changes import live
 from headrace.operations.changes.live import Changes, ChangesConfig

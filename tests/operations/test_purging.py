@@ -5,7 +5,8 @@ import pytest
 from headrace import ids
 from headrace.accounts.config import ThrottleConfig
 from headrace.assembly.retention import purges
-from headrace.database import Database, DatabaseBusy, Tx
+from headrace.database import Database, Tx
+from headrace.database_errors import DatabaseBusy
 from headrace.purging import Purge, purge
 
 FILL = """

@@ -10,7 +10,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Isolation, Row, Tx
+from headrace.database import Database, DatabaseConfig, Isolation, Row, Tx
+from headrace.database_errors import DatabaseUnavailable
 from headrace.tasks.context import TaskContext
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Transition

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Isolation, Tx
+from headrace.database import Database, DatabaseConfig, Isolation, Tx
+from headrace.database_errors import DatabaseUnavailable
 from headrace.tasks.context import TaskContext
 from headrace.tasks.events import OutboxFollower
 from headrace.tasks.followers import Followers

@@ -22,7 +22,8 @@ import pytest
 
 from headrace import ids, migrations
 from headrace.access import Role
-from headrace.database import Database, DatabaseConfig, DatabaseRefused, connect_alone
+from headrace.database import Database, DatabaseConfig, connect_alone
+from headrace.database_errors import DatabaseRefused
 from headrace.migrations.files import in_transaction
 from headrace.migrations.runner import MigrationRefused
 from headrace.operations.errors import RetiredElsewhere

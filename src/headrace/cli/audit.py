@@ -25,7 +25,8 @@ from headrace.cli.people import user_id_of
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
 from headrace.cli.words import one_of
-from headrace.database import Database, DatabaseBusy
+from headrace.database import Database
+from headrace.database_errors import DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import archives
 from headrace.operations.audit import service

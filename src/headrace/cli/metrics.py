@@ -43,7 +43,7 @@ async def metrics_served(
     settings: Settings, deployment: Deployment, meters: Meters, *, reasons: Reasons = no_reasons
 ) -> AsyncIterator[int | None]:
     """Answer `/metrics` while this lasts, if a port was chosen, with what this process counts and what the database
-    says; that is asked on a connection of its own, which is made when somebody looks. `/readyz` answers 503 with the
+    says; that is asked on a connection of its own, made at the first request. `/readyz` answers 503 with the
     reasons why the process is not ready. Gives the port."""
     if settings.metrics_port is None:
         yield None

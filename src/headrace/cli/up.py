@@ -47,7 +47,8 @@ from headrace.cli.wiring import (
     secret_key_for,
 )
 from headrace.cli.worker import say_what_is_waited_for, worker
-from headrace.database import Database, DatabaseBusy, DatabaseUnavailable, SchemaMissing
+from headrace.database import Database
+from headrace.database_errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
 from headrace.errors import Conflict
 from headrace.figures import Meters

@@ -6,7 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from headrace.cli.output import say
-from headrace.database import Database, DatabaseConfig, DatabaseUnavailable
+from headrace.database import Database, DatabaseConfig
+from headrace.database_errors import DatabaseUnavailable
 
 T = TypeVar("T")
 

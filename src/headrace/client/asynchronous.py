@@ -298,7 +298,7 @@ class Client(Verbs):
     ) -> AsyncGenerator[Task, None]:
         """Your tasks, newest first, without payloads and results; fetched page by page as you go on.
 
-        ``user_id`` is for administrators: somebody's, or ``"*"`` for everybody's. ``title`` and ``error`` are parts of
+        ``user_id`` is for administrators: one user, or ``"*"`` for all of them. ``title`` and ``error`` are parts of
         the title and of the error's code or message; ``key`` is the idempotency key of the submission.
         """
         asked = {

@@ -31,7 +31,7 @@ class TooManyStreams(Exhausted):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    # So often a silent stream says that it is there, and every stream asks whether its user may still look on.
+    # How often a silent stream sends a keepalive, and every stream asks whether its user may still look on.
     heartbeat: timedelta = timedelta(seconds=10)
     # A stream ends after this, and the client comes back with the last id: so that streams spread over the processes.
     longest: timedelta = timedelta(minutes=15)

@@ -10,7 +10,8 @@ from headrace import ids
 from headrace.assembly.followers import followers
 from headrace.assets.results import HandlerResults
 from headrace.connections import transaction_of
-from headrace.database import Database, DatabaseConfig, DatabaseUnavailable, Tx
+from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database_errors import DatabaseUnavailable
 from headrace.deadlines import deadline
 from headrace.errors import Invalid
 from headrace.library.acting import caller_for

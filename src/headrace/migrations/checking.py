@@ -54,7 +54,7 @@ _COMMENT = re.compile(r"^\s*--.*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One statement of a migration, on a table that is there."""
+    """One statement of a migration, on an existing table."""
 
     statement: str
     table: str | None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from headrace import logs
-from headrace.database import Database, DatabaseUnavailable, Tx
+from headrace.database import Database, Tx
+from headrace.database_errors import DatabaseUnavailable
 from headrace.outbox import claims
 from headrace.outbox.claims import Chain
 from headrace.outbox.consumers import Consumer, StoredEvent, is_interested

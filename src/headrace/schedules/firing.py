@@ -11,7 +11,8 @@ from datetime import datetime
 from itertools import compress
 
 from headrace.audit import Who
-from headrace.database import Row, RowsLocked, Tx
+from headrace.database import Row, Tx
+from headrace.database_errors import RowsLocked
 from headrace.schedules import due, overlap
 from headrace.schedules.due import Due, MisfireConfig, Rhythm
 from headrace.schedules.errors import ScheduleBusy

@@ -8,7 +8,8 @@ Who dies in between leaves rows that say what is to be done, and the next schedu
 from collections.abc import Mapping, Sequence
 
 from headrace import logs
-from headrace.database import Database, RowsLocked, Tx
+from headrace.database import Database, Tx
+from headrace.database_errors import RowsLocked
 from headrace.errors import Unavailable
 from headrace.schedules.model import OverlapPolicy
 from headrace.schedules.store import executions as runs_store

@@ -22,8 +22,8 @@ class GeneralSettings(Group):
         None,
     )
     log_format: Literal["auto", "human", "json"] = setting(
-        "`human` for people, `json` for machines; `auto` picks by whether a terminal is there. With `json`, every line "
-        "that `up`, `api`, `worker`, `scheduler`, `relay` and `migrate` write to standard error is a JSON object.",
+        "`human` for people, `json` for machines; `auto` is `human` on a terminal. With `json`, every line "
+        "that a role writes to standard error is a JSON object.",
         "auto",
     )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("The least level that is logged.", "INFO")

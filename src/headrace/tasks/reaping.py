@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from headrace import logs
-from headrace.database import Database, Row, RowsLocked
+from headrace.database import Database, Row
+from headrace.database_errors import RowsLocked
 from headrace.errors import Unavailable
 from headrace.figures import Figure, Kind
 from headrace.loops import repeat

@@ -1,5 +1,5 @@
 -- Waiting rows that a program of an earlier release wrote have no route, and no worker would find them: they get the lane
--- and the route that headrace.submit would have given them. Up to so many; gives how many.
+-- and the route that headrace.submit would have given them. At most this number; gives the count.
 CREATE OR REPLACE FUNCTION headrace.adopt_queue_rows(most integer) RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET enable_seqscan = off SET jit = off

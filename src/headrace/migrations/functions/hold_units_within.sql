@@ -17,6 +17,6 @@ EXCEPTION WHEN lock_not_available THEN
           )))::text;
 END
 $$;
-COMMENT ON FUNCTION headrace.hold_units_within(interval, text[], text[], integer[], text[], boolean) IS 'Holds what these tasks cost; waits no longer than given for whoever has locked the units.';
+COMMENT ON FUNCTION headrace.hold_units_within(interval, text[], text[], integer[], text[], boolean) IS 'Holds what these tasks cost; waits no longer than given for locked units.';
 REVOKE EXECUTE ON FUNCTION headrace.hold_units_within(interval, text[], text[], integer[], text[], boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION headrace.hold_units_within(interval, text[], text[], integer[], text[], boolean) TO headrace_app;

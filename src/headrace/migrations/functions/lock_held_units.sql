@@ -1,6 +1,6 @@
 -- Locks what settling tasks writes to, the rows of their schedules and of the entitlements that hold units for them, and
 -- waits for it up to wait. The rows of the queue and of the tasks come before it, as everywhere. What is locked here is
--- what headrace.settle_holds would pass over while somebody else has it. 55P03 with the sessions in its detail if it takes
+-- what headrace.settle_holds would pass over while another transaction has it. 55P03 with the sessions in its detail if it takes
 -- longer.
 CREATE OR REPLACE FUNCTION headrace.lock_held_units(task_ids text[], wait interval) RETURNS void
 LANGUAGE plpgsql VOLATILE

@@ -1,5 +1,5 @@
 -- Lanes without tasks go in two steps, because programs remember a lane's number for an hour: first new tasks get another
--- lane, and a day later the row is deleted, if it is still without tasks. Up to so many of each; gives how many went.
+-- lane, and a day later the row is deleted, if it is still without tasks. At most this number of each; gives the count.
 CREATE OR REPLACE FUNCTION headrace.retire_lanes(idle_for interval, most integer) RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog

@@ -11,7 +11,8 @@ from headrace import ids
 from headrace.access import Caller, Role
 from headrace.accounts.store import users
 from headrace.audit import ANONYMOUS, ActorType, Who
-from headrace.database import Database, DatabaseBusy, RowsLocked, Tx
+from headrace.database import Database, Tx
+from headrace.database_errors import DatabaseBusy, RowsLocked
 from headrace.errors import Conflict, HeadraceError, Invalid, NotFound, Unavailable
 from headrace.operations.bulk import selection, store
 from headrace.operations.bulk.model import TYPE, Bulk, BulkResource, Outcome, ScheduleAction, TaskAction

@@ -102,7 +102,7 @@ def _given(
         inside &= mask[box[0] : box[1], box[2] : box[3]]
     which = templates.backgrounds(*steps_in(samples, box, inside, facts), there)
     sure = np.ones(len(samples))
-    found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["somebody said so"])
+    found = Found(box, 1.0, templates.Presence(there, sure, sure), which, inner, 1.0, ["the user marked it"])
     found.given = inside if mask is not None else None
     found.within = None if placed.always else (placed.begins, ends)
     look_closer(found, samples, facts, threads, heed, most=most)

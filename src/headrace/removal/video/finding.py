@@ -86,7 +86,7 @@ def within(boxes: list[Found], found: list[Found], samples: list[Sample]) -> lis
             continue
         each.which = np.where(there, each.which, -1)
         each.within = box.within
-        each.score, each.reasons = 1.0, ["somebody said so", *each.reasons]
+        each.score, each.reasons = 1.0, ["the user marked it", *each.reasons]
         kept.append(each)
     return kept
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from headrace.database import DatabaseBusy, Row, Tx
+from headrace.database import Row, Tx
+from headrace.database_errors import DatabaseBusy
 
 # How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
 MOST_LANES = 1000

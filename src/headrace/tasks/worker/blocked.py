@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from datetime import timedelta
 
 from headrace import logs
-from headrace.database import RowsLocked
+from headrace.database_errors import RowsLocked
 from headrace.errors import Unavailable
 from headrace.tasks.model import Ending
 from headrace.tasks.worker.endings import Writer

@@ -3,7 +3,8 @@
 import asyncio
 
 from headrace import logs
-from headrace.database import Database, DatabaseBusy
+from headrace.database import Database
+from headrace.database_errors import DatabaseBusy
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.registry import Registry
 

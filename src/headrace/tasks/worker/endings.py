@@ -57,7 +57,7 @@ class Writer:
     async def write(self, worker: Identity, endings: Sequence[Ending], *, wait: timedelta | None = None) -> int:
         """Write a batch; gives how many were still ours.
 
-        ``RowsLocked`` if another transaction has locked the units of somebody whose tasks are among these: it names
+        ``RowsLocked`` if another transaction has locked the units of one of their users: it names
         them, and nothing is written. With ``wait`` not before that time is over.
         """
         for each in endings:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from headrace import ids, logs
-from headrace.database import Database, DatabaseUnavailable
+from headrace.database import Database
+from headrace.database_errors import DatabaseUnavailable
 from headrace.errors import HeadraceError
 from headrace.figures import Figure
 from headrace.tasks import settling

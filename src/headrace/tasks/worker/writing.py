@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import asyncpg
 
 from headrace import logs
-from headrace.database import RowsLocked
+from headrace.database_errors import RowsLocked
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import BadResult
 from headrace.tasks.model import Ending, ErrorCode, Outcome
