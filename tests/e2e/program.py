@@ -28,7 +28,7 @@ HEADRACE = (sys.executable, "-m", "headrace")
 
 _GREETING = re.compile(r"^  API       (?P<url>http://\S+)/v1", re.MULTILINE)
 # As text, and as a line of JSON.
-_LISTENING = re.compile(r'^(?:\{"message": ")?API at (?P<url>http://\S+)', re.MULTILINE)
+_LISTENING = re.compile(r'^(?:\{"message": ")?(?:API|Headrace is running) at (?P<url>http://\S+)', re.MULTILINE)
 _PASSWORD = re.compile(r"as (?P<name>\S+) with the password (?P<password>\S+) \(in \S+ until used\)")
 
 
