@@ -6,10 +6,11 @@ transaction elsewhere keeps vacuum from removing. A survey costs that walk, so i
 """
 
 import time
+from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from headrace.database import Database, Row
 from headrace.tasks.worker import store
@@ -19,6 +20,7 @@ _LANES = 256
 _FIRST = (-(2**31), -1)
 _AT_LEAST_EVERY_S = 0.05
 _SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
+_MAX_TURNS = 10_000  # users and precedences whose last lane is remembered
 
 
 @dataclass(slots=True)
@@ -27,6 +29,7 @@ class Lane:
 
     precedence: int
     lane_id: int
+    user_id: str
     run_at: datetime
     seq: int
     only_once: bool
@@ -45,7 +48,8 @@ class Claimer:
         self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
-        self._gave_last: dict[int, int] = {}  # by precedence
+        self._last_user: dict[int, str] = {}  # who was served last, by precedence
+        self._last_lane: OrderedDict[tuple[int, str], int] = OrderedDict()  # by precedence and user
         self._woken = False
         self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
         self.held_back = False  # whether it left what may be tried only once, and could not have started at once
@@ -90,9 +94,9 @@ class Claimer:
         self.held_back = False
         room = most
         for _, group in groupby(self._lanes, key=lambda lane: lane.precedence):
-            lanes = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
-            if lanes:
-                claimed += await self._claim_from(worker, lanes, room - len(claimed), now_startable - len(claimed))
+            users = self._in_turns([lane for lane in group if lane.due_at <= time.monotonic()])
+            if users:
+                claimed += await self._claim_from(worker, users, room - len(claimed), now_startable - len(claimed))
             if self.held_back:  # what is claimed ahead of a lower priority would start before it
                 room = min(room, now_startable)
             # Lower priorities come only when the higher ones have nothing left to give.
@@ -103,14 +107,26 @@ class Claimer:
             self.refresh()
         return claimed
 
-    def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
-        """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
-        return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(lane.precedence, -1), lane.lane_id))
+    def _in_turns(self, lanes: list[Lane]) -> list[list[Lane]]:
+        """The lanes of each user, from behind the user and the lane that gave last: a worker that takes one at a time
+        would never come to the others. A user with many lanes has no more turns than one with a single lane."""
+        lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
+        for lane in lanes:
+            lanes_of[lane.user_id].append(lane)
+        for user_id, own in lanes_of.items():
+            last = self._last_lane.get((own[0].precedence, user_id), -1)
+            own.sort(key=lambda lane: (lane.lane_id <= last, lane.lane_id))
+        last_user = self._last_user.get(lanes[0].precedence, "") if lanes else ""
+        return [lanes_of[user_id] for user_id in sorted(lanes_of, key=lambda each: (each <= last_user, each))]
 
-    async def _claim_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
-        share = -(-most // len(lanes))
+    async def _claim_from(
+        self, worker: Identity, users: list[list[Lane]], most: int, now_startable: int
+    ) -> list[Row]:
+        share_of = {own[0].user_id: -(-most // len(users) // len(own)) for own in users}
+        lanes = [lane for each in zip_longest(*users) for lane in each if lane is not None]
         shares = []
         for lane in lanes:
+            share = share_of[lane.user_id]
             shares.append(max(0, min(share, now_startable)) if lane.only_once else share)
             if lane.only_once:
                 self.held_back = self.held_back or shares[-1] < share
@@ -118,13 +134,20 @@ class Claimer:
         if not any(shares):
             return []
         rows = await store.claim(self._db, worker, lanes, shares, most=most)
-        floors = {lane.lane_id: lane for lane in lanes}
+        known = {lane.lane_id: lane for lane in lanes}
         for row in rows:
-            lane = floors[row["lane_id"]]
+            lane = known[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))
-        if rows:
-            self._gave_last[rows[-1]["precedence"]] = rows[-1]["lane_id"]
+            self._note_turn(lane)
         return _once_first(rows)
+
+    def _note_turn(self, lane: Lane) -> None:
+        turn = lane.precedence, lane.user_id
+        self._last_user[lane.precedence] = lane.user_id
+        self._last_lane[turn] = lane.lane_id
+        self._last_lane.move_to_end(turn)
+        if len(self._last_lane) > _MAX_TURNS:
+            self._last_lane.popitem(last=False)
 
     async def _survey(self) -> None:
         started = time.monotonic()
@@ -139,6 +162,7 @@ class Claimer:
             Lane(
                 row["precedence"],
                 row["lane_id"],
+                row["user_id"],
                 row["run_at"],
                 row["seq"],
                 row["only_once"],

@@ -82,10 +82,11 @@ async def say_stopped(db: Database, worker: Identity) -> bool:
 
 # The row without a lane has the time of the next delayed task, of any worker.
 SURVEY = """
-SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds
-FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6)
+SELECT found.precedence, found.lane_id, found.run_at, found.seq, found.only_once, found.wait_seconds,
+       (SELECT lane.user_id FROM headrace.task_lanes AS lane WHERE lane.id = found.lane_id) AS user_id
+FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6) AS found
 UNION ALL
-SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision
+SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision, NULL
 FROM (SELECT run_at, seq FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT 1) AS first_delayed
 """
 
