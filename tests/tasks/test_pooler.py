@@ -258,9 +258,9 @@ WHERE datname = current_database() AND query = 'SELECT pg_sleep(30)' AND state =
 
 
 async def test_without_the_word_the_refusal_says_what_to_do(pooler: Callable[[str], str]) -> None:
-    with pytest.raises(DatabaseRefused, match="pooled"):
+    with pytest.raises(DatabaseRefused, match="HEADRACE_DATABASE_POOLED=true"):
         await Database.connect(DatabaseConfig(pooler("app")))
-    with pytest.raises(DatabaseRefused, match="pooled"):
+    with pytest.raises(DatabaseRefused, match="HEADRACE_DATABASE_POOLED=true"):
         async with connect_alone(DatabaseConfig(pooler("app"))):
             pass
 
