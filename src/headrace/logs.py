@@ -1,5 +1,6 @@
 """Logs with one event name for each line and facts as fields: for people in a terminal, as JSON otherwise."""
 
+import io
 import json
 import logging
 import sys
@@ -8,9 +9,10 @@ import traceback
 from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
 from headrace.errors import HeadraceError
+from headrace.visible import make_visible
 
 if TYPE_CHECKING:
     import structlog  # loaded with the first line that is logged: most commands log none
@@ -41,12 +43,11 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if human else "iso", utc=not human),
         add_reason,
         hide_secrets,
+        _show_controls if human else structlog.processors.format_exc_info,  # JSON has an escape for each
     ]
-    if not human:
-        shared.append(structlog.processors.format_exc_info)
     render: Any = (
         # Plain tracebacks: the default ones show local variables, and with them keys and request bodies.
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=_visible_traceback)
         if human
         else structlog.processors.JSONRenderer()
     )
@@ -197,6 +198,21 @@ def add_reason(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
     if isinstance(exc, HeadraceError) and exc.operator_message != exc.message:
         event.setdefault("reason", exc.operator_message)
     return event
+
+
+def _show_controls(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """What a handler or a file's name says must not act on the terminal of the operator who reads it."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            event[name] = make_visible(value)
+    return event
+
+
+def _visible_traceback(stream: TextIO, exc_info: Any) -> None:
+    import structlog
+
+    structlog.dev.plain_traceback(written := io.StringIO(), exc_info)
+    stream.write(make_visible(written.getvalue()))
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

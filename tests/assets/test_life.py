@@ -134,6 +134,21 @@ async def test_a_deleted_file_frees_its_bytes_at_once(ada: httpx.AsyncClient, fi
     assert on_disk(files) == []
 
 
+async def test_a_mask_that_is_deleted_stays_until_its_order_is_over(
+    ada: httpx.AsyncClient, files: Files, db: Database
+) -> None:
+    """Its bytes went with the request that deleted it, and the order that waited could not be done."""
+    picture, mask = await sent(ada, 1), await sent(ada, 2)
+    task_id = await task_on(db, picture)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.tasks SET payload = $1", {"mask_asset_id": mask["id"]})
+    await ada.delete(f"/v1/assets/{mask['id']}")
+    await let_go(files, db)
+    assert len(on_disk(files)) == 2
+    await db.fetch_alone("UPDATE headrace.tasks SET status = 'CANCELED', finished_at = now() WHERE id = $1", task_id)
+    assert (await let_go(files, db)).purged == 1
+
+
 async def test_rows_of_deleted_files_go_long_after_their_bytes(
     ada: httpx.AsyncClient, files: Files, db: Database
 ) -> None:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.billing.features import Features, MeteredMedia, Quality, features_of, read_features
+from headrace.billing.features import Features, MeteredMedia, Quality, features_of, prices, read_features
 from headrace.billing.granting import grant
 from headrace.billing.periods import add_months, calendar_month, period_end
 from headrace.billing.plans.model import FREE_PLAN
@@ -52,6 +52,18 @@ def test_calendar_months_are_utc() -> None:
 )
 def test_what_files_cost_by_default(media: MeteredMedia, quality: Quality, size: dict[str, int], units: int) -> None:
     assert Features().units_for(media, quality, **size) == units
+
+
+def test_a_plan_states_prices_by_frames_and_pixels() -> None:
+    stated = prices([{"feature": "units", "media_type": "VIDEO", "quality": "HIGH", "units": 5, "per_seconds": 60}])
+    assert [each for each in stated if each["media_type"] in ("IMAGE", "VIDEO")] == [
+        {"feature": "units", "media_type": "IMAGE", "units": 1, "per_frames": 10, "per_pixels": 25_000_000},
+        {"feature": "units", "media_type": "VIDEO", "quality": "STANDARD", "units": 1, "per_seconds": 10,
+         "per_pixels": 2_500_000},
+        {"feature": "units", "media_type": "VIDEO", "quality": "HIGH", "units": 5, "per_seconds": 60,
+         "per_pixels": 2_500_000},
+    ]  # fmt: skip
+    assert {each["media_type"]: each.get("per_pages") for each in stated}["PDF"] == 1
 
 
 def test_of_several_plans_the_best_counts() -> None:

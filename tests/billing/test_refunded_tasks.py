@@ -6,12 +6,13 @@ from typing import Any
 
 from headrace.billing import granting
 from headrace.billing.maintenance import BillingJobs, add_handlers
-from headrace.billing.refunded_tasks import CANCEL_REFUNDED
+from headrace.billing.refunded_tasks import CANCEL_REFUNDED, cancel_waiting
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
+from headrace.tasks.service import cancel_task, retry_task
 from tests.billing import stand
 from tests.tasks.conftest import Bench
-from tests.tasks.people import tasks_of
+from tests.tasks.people import person, tasks_of
 
 
 async def test_tasks_that_wait_are_canceled_with_the_refund_of_their_units(bench: Bench) -> None:
@@ -78,3 +79,22 @@ async def test_a_ready_task_does_not_start_between_the_refund_and_its_cancellati
     assert ran == [paid]
     assert (await bench.row(ready))["status"] == "QUEUED"
     assert await stand.left(bench.db, other) == 2
+
+
+async def test_a_task_that_holds_other_units_by_now_is_not_canceled(bench: Bench) -> None:
+    bench.registry.task("render", units=1)(lambda _context, _payload: None)
+    async with bench.db.transaction() as tx:
+        await declare_types(tx, bench.registry)
+    ada = await person(bench)
+    refunded = await stand.grant_alone(bench.db, ada.user_id, 1, ends_in=timedelta(days=1))
+    task_id = await bench.submit("render", user_id=ada.user_id)
+    other = await stand.grant_alone(bench.db, ada.user_id, 1, ends_in=timedelta(hours=1))  # spent first from now on
+    async with bench.db.transaction() as tx:
+        await cancel_task(tx, tasks_of(bench), ada, task_id)
+        await retry_task(tx, tasks_of(bench), ada, task_id)
+    assert await stand.left(bench.db, other) == 0
+    async with bench.db.transaction() as tx:
+        assert await granting.suspend_entitlement(tx, refunded)
+    assert await cancel_waiting(bench.db, lambda: tasks_of(bench), refunded) == 0
+    [place] = await bench.db.fetch_alone("SELECT delayed FROM headrace.task_queue WHERE task_id = $1", task_id)
+    assert not place["delayed"]

@@ -32,6 +32,14 @@ def test_the_version(call: Call) -> None:
     assert call("--version").out == f"headrace {__version__}\n"
 
 
+@pytest.mark.parametrize("option", ["--url", "--key", "--profile"])
+def test_an_option_before_the_command_is_refused_with_its_place(call: Call, option: str) -> None:
+    done = call(option, "x", "tasks", "list")
+    assert (done.code, f"{option} goes behind the command: headrace tasks list {option} …" in done.err) == (2, True), (
+        done.err
+    )
+
+
 def test_the_module_and_the_script_are_the_same_program(tmp_path: Path) -> None:
     assert run_program("--version", folder=tmp_path).out == f"headrace {__version__}\n"
     script = Path(sys.executable).with_name("headrace")

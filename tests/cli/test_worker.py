@@ -377,6 +377,7 @@ BROKEN = [
     ("nowhere:registry", None, "There is no module nowhere here: run this in the folder"),
     ("broken", "", "'broken' is no address of a registry: it looks like package.module:attribute."),
     ("broken:registry", "", "broken has no registry."),
+    ("broken:regsitry", "registry = 7", r"broken has no regsitry: did you mean registry\?"),
     ("broken:registry", "registry = 7", "broken:registry is no registry of task types but a int."),
     ("broken:registry", "from headrace.tasks.registry import Registry\nregistry = Registry()", "has no task types"),
     ("broken:registry", "x = 1\nx / 0", r"broken cannot be imported: ZeroDivisionError: division by zero \(.*, line 2"),

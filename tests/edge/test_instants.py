@@ -2,7 +2,7 @@
 
 import typing
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -44,6 +44,26 @@ def test_no_request_schema_takes_a_plain_datetime() -> None:
         if field.annotation in (datetime, datetime | None) and not field.metadata
     ]
     assert found == []
+
+
+def test_names_and_titles_in_requests_are_one_line_without_control_characters() -> None:
+    """A removal's title could clear the screen of an operator who listed tasks."""
+    checked, taken = 0, []
+    for model in _request_schemas():
+        for name in {"name", "title"} & model.model_fields.keys() - _CLEANED.get(model.__name__, set()):
+            field = model.model_fields[name]
+            checked += 1
+            try:
+                TypeAdapter(Annotated[field.annotation, None, *field.metadata]).validate_python("a\x1b[2J")  # type: ignore[valid-type]
+            except ValidationError:
+                continue
+            taken.append(f"{model.__name__}.{name}")
+    assert checked > 5
+    assert taken == []
+
+
+# The name of a file is kept without what cannot be printed; a filter compares.
+_CLEANED = {"UploadIn": {"name"}, "ScheduleFilterIn": {"name"}}
 
 
 def _request_schemas() -> list[type[BaseModel]]:

@@ -48,6 +48,7 @@ async def test_scaled_timestamps_do_not_make_a_clip_cheaper(database_url: str, t
     assert (plain["units"], plain["frames"], plain["pixels"]) == (3, 660, 64 * 48)
     assert (scaled["units"], scaled["frames"]) == (3, 660)
     assert scaled["seconds"] == pytest.approx(22)
+    assert (plain["pages"], scaled["pages"]) == (1, 1)
 
 
 async def test_many_photographs_as_one_animated_picture_are_not_one_unit(database_url: str) -> None:
@@ -58,6 +59,7 @@ async def test_many_photographs_as_one_animated_picture_are_not_one_unit(databas
         asset_id = (await world.send("POST", "/v1/assets?name=a.png", packed.getvalue())).json()["id"]
         quote = (await world.send("POST", "/v1/removals/quote", {"asset_ids": [asset_id]})).json()
     assert (quote["units"], quote["files"][0]["frames"], quote["files"][0]["pixels"]) == (2, 20, 1200)
+    assert (quote["files"][0]["pages"], quote["files"][0]["seconds"]) == (1, 0)
 
 
 async def test_a_batch_is_refused_by_what_all_of_it_costs(database_url: str) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -174,6 +175,18 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
             await asyncio.sleep(0.05)
     assert (ended["status"], ended["error_code"]) == ("FAILED", "UNSUPPORTED"), ended
     await _a_folder(service, tmp_path)
+
+
+async def test_a_search_that_is_not_paid_for_ends_before_others_wait_long(service: Service, photo: Path) -> None:
+    """A file of 200 KB kept the only process for detection busy for half a minute, and could have for an hour."""
+    service.remover._config = replace(service.remover._config, look_seconds=0.01)
+    asset_id = await service.upload(photo)
+    look = (await service.world.send("POST", f"/v1/assets/{asset_id}/detect", {})).json()
+    async with asyncio.timeout(60):
+        while (ended := (await service.world.send("GET", f"/v1/tasks/{look['id']}")).json())["status"] not in ENDS:
+            await asyncio.sleep(0.05)
+    assert (ended["status"], ended["error_code"]) == ("FAILED", "TOO_LONG"), ended
+    assert (await service.clean(asset_id))["status"] == "SUCCEEDED"  # which is paid for
 
 
 async def _a_folder(service: Service, tmp_path: Path) -> None:

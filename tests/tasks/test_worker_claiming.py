@@ -85,6 +85,25 @@ async def test_a_worker_that_takes_one_at_a_time_serves_users_in_turns(bench: Be
     assert order[:6].count("quiet") == 3
 
 
+@pytest.mark.parametrize("concurrency", [1, 4])
+async def test_a_user_with_many_lanes_has_no_more_turns_than_others(bench: Bench, concurrency: int) -> None:
+    """With 190 limit keys, one user's tasks of two seconds made others wait for eight seconds instead of two."""
+    order: list[str] = []
+
+    @bench.registry.task("work", max_attempts=1)
+    async def work(context: TaskContext, payload: Any) -> None:
+        order.append(payload)
+
+    busy, quiet = await bench.user("busy"), await bench.user("quiet")
+    tasks = [await bench.submit("work", f"busy{n % 20}", user_id=busy, limit_key=str(n % 20)) for n in range(60)]
+    tasks += [await bench.submit("work", "quiet", user_id=quiet) for _ in range(3)]
+    async with bench.working(concurrency=concurrency, ahead=timedelta(0)):
+        await bench.over(*tasks)
+    assert order[: 6 * concurrency].count("quiet") == 3
+    # The lanes of one user have their turns, too.
+    assert len({each for each in order[:45] if each != "quiet"}) == 20
+
+
 async def test_a_limits_only_slot_goes_to_each_lane_in_turn(bench: Bench) -> None:
     order = await turns(bench, 40, {"max_running": 1}, concurrency=10)
     assert "quiet" not in order[35:]

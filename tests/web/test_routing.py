@@ -1,8 +1,11 @@
 """Routes are matched from the beginning and made ready by the first who comes."""
 
+import inspect
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import Depends, FastAPI
+from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 
 from headrace.database import Database
@@ -10,6 +13,7 @@ from headrace.edge.routing import Router
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
+from tests.web.test_everything_is_audited import whole_api
 
 
 def waiting(app: FastAPI) -> list[str]:
@@ -65,3 +69,19 @@ async def test_parts_lie_below_what_includes_them_and_behind_what_it_depends_on(
     assert passed == ["house", "part", "route"]
     described = app.openapi()["paths"]["/v1/doors/{number}"]["get"]
     assert (described["tags"], described["operationId"]) == (["Doors"], "door")
+
+
+async def test_no_request_waits_for_a_thread_to_find_out_what_it_depends_on(database_url: str) -> None:
+    """Dependencies that are plain functions run in threads: two or three a request, and forty threads at work."""
+
+    def below(dependant: Dependant) -> Iterator[Any]:
+        for each in dependant.dependencies:
+            yield each.call
+            yield from below(each)
+
+    async with whole_api(database_url) as (_, app):
+        routes = [route for route in app.routes if isinstance(route, APIRoute)]
+        calls = {call for route in routes for call in (route.endpoint, *below(route.dependant))}
+    assert len(calls) > 100
+    threaded = [call for call in calls if not any(map(inspect.iscoroutinefunction, (call, type(call).__call__)))]
+    assert threaded == []

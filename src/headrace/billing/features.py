@@ -199,6 +199,23 @@ def _pieces(rule: UnitsFeature, pages: int, seconds: float, frames: int, pixels:
     return 1 if rule.per_pages is None else max(1, math.ceil(pages / rule.per_pages))
 
 
+def prices(stored: object) -> list[dict[str, Any]]:
+    """What files cost under a plan, with every default filled in: an entry for each kind, two where quality matters."""
+    entries = read_features(stored)
+    listed = []
+    for media_type in MeteredMedia:
+        rules = [_rule(entries, media_type, quality) for quality in Quality]
+        same = rules[0] is rules[1]
+        for quality, rule in zip(Quality, rules[:1] if same else rules, strict=False):
+            filled = {
+                "quality": None if same else quality,
+                "per_frames": (rule.per_frames or _FRAMES_PER_PIECE) if media_type is MeteredMedia.IMAGE else None,
+                "per_pixels": rule.per_pixels or _PIXELS_PER_PIECE.get(media_type),
+            }
+            listed.append(rule.model_copy(update=filled).model_dump(mode="json", exclude_none=True))
+    return listed
+
+
 def _file_bytes(entries: Sequence[Any], media_type: MeteredMedia) -> int:
     found = [e for e in entries if isinstance(e, MaxFileBytes)]
     own = [e.bytes for e in found if e.media_type is media_type]

@@ -18,15 +18,22 @@ SELECT headrace.submit($1, payload => jsonb_build_object('entitlement_id', $2::t
 """
 
 
+# What a task holds now: one that was canceled and retried has an older hold, which may be of another entitlement. A
+# look-up for each, as in headrace.settle_holds.
+_HOLDS = """EXISTS (
+  SELECT FROM headrace.usage_ledger AS held
+  WHERE held.task_id = task.id AND held.status = 'HELD' AND held.entitlement_id = entitlement.id AND (
+    SELECT settled.id FROM headrace.usage_ledger AS settled
+    WHERE settled.hold_id = held.id AND settled.period = held.period
+    LIMIT 1
+  ) IS NULL
+)"""
 # Two statements, for one that prunes partitions must not lock rows (tests/kernel/test_row_locks.py).
-LIST_PLACES = """
+LIST_PLACES = f"""
 SELECT task.queue_seq
 FROM headrace.entitlements AS entitlement
 JOIN headrace.tasks AS task ON task.user_id = entitlement.user_id AND task.status = 'QUEUED'
-WHERE entitlement.id = $1 AND task.queue_seq IS NOT NULL AND EXISTS (
-  SELECT FROM headrace.usage_ledger AS held
-  WHERE held.task_id = task.id AND held.status = 'HELD' AND held.entitlement_id = entitlement.id
-)
+WHERE entitlement.id = $1 AND task.queue_seq IS NOT NULL AND {_HOLDS}
 """
 # No worker claims what is delayed. If the cancellation never comes, because no worker runs, they start after all.
 HOLD_BACK = """
@@ -47,14 +54,11 @@ async def order_cancellation(tx: Tx, entitlement_id: str) -> None:
 
 
 # Along the tasks of its user that wait, each with one look at its holds: an entitlement may have millions of entries.
-LIST_WAITING = """
+LIST_WAITING = f"""
 SELECT task.id
 FROM headrace.entitlements AS entitlement
 JOIN headrace.tasks AS task ON task.user_id = entitlement.user_id AND task.status = 'QUEUED'
-WHERE entitlement.id = $1 AND entitlement.status = 'SUSPENDED' AND task.id > $2 AND EXISTS (
-  SELECT FROM headrace.usage_ledger AS held
-  WHERE held.task_id = task.id AND held.status = 'HELD' AND held.entitlement_id = entitlement.id
-)
+WHERE entitlement.id = $1 AND entitlement.status = 'SUSPENDED' AND task.id > $2 AND {_HOLDS}
 ORDER BY task.id
 LIMIT $3
 """

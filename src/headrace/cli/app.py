@@ -8,6 +8,7 @@ import typer
 from headrace import __version__
 from headrace.cli.later import Entry, group_of
 from headrace.cli.output import as_log, choose_form, errors_in_one_line, wants_json
+from headrace.errors import Invalid
 
 COMMANDS = {
     "up": Entry(
@@ -123,11 +124,20 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _place_of_option(option: typer.CallbackParam, given: str | None) -> None:
+    if given is not None:
+        name = option.opts[0]
+        raise Invalid(f"{name} goes behind the command: headrace tasks list {name} …")
+
+
 @app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print it.")
     ] = False,
+    url: Annotated[str | None, typer.Option("--url", callback=_place_of_option, hidden=True)] = None,
+    key: Annotated[str | None, typer.Option("--key", callback=_place_of_option, hidden=True)] = None,
+    profile: Annotated[str | None, typer.Option("--profile", callback=_place_of_option, hidden=True)] = None,
 ) -> None:
     """What holds for every command: settings come from HEADRACE_… variables or headrace.toml."""
 

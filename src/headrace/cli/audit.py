@@ -22,6 +22,7 @@ from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
 from headrace.cli.people import user_id_of
+from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
 from headrace.cli.words import one_of
@@ -350,7 +351,7 @@ def _read_roots(file: Path) -> Mapping[int, bytes]:
 @contextmanager
 def _writing(file: Path | None, *, force: bool) -> Iterator[BinaryIO]:
     if file is None:
-        yield sys.stdout.buffer
+        yield standard_output()
         sys.stdout.flush()
         return
     try:

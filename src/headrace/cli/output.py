@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace import errors, logs
-from headrace.cli.terminal import SafeConsole, cell, json_escaped, make_visible
+from headrace.cli.terminal import SafeConsole, cell, json_escaped
+from headrace.visible import make_visible
 
 # One message, one line: a terminal folds it by itself; who copies a path or a command, or pipes it, wants it whole.
 out = SafeConsole(highlight=False, soft_wrap=True)

@@ -37,7 +37,11 @@ def removes(chosen: Settings, queues: Sequence[str] | None) -> bool:
 def remover_config(chosen: Settings, count: int) -> RemoverConfig:
     seconds = int(chosen.removal_step_timeout.total_seconds())
     return RemoverConfig(
-        processes=count, memory_bytes=int(chosen.removal_memory), cpu_seconds=4 * seconds, wall_seconds=seconds
+        processes=count,
+        memory_bytes=int(chosen.removal_memory),
+        cpu_seconds=4 * seconds,
+        wall_seconds=seconds,
+        look_seconds=chosen.removal_detection_timeout.total_seconds(),
     )
 
 

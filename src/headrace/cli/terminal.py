@@ -1,34 +1,19 @@
-"""Text of strangers on an operator's terminal: shown, never obeyed.
+"""What commands write to a terminal: text of strangers is shown, never obeyed (``headrace.visible``)."""
 
-A name can hold sequences that clear the screen, write the clipboard, or turn the reading direction. Each such
-character is shown as its escape instead, ``\\x1b`` for example.
-"""
-
+import codecs
 import re
-from typing import Any
+import sys
+from typing import Any, BinaryIO, cast
 
 from rich.console import Console
 from rich.text import Text
 
-# Controls but line feed and tab; separators of lines; marks of direction; what has no width; lone surrogates.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-
-
-def make_visible(text: str) -> str:
-    """The same text with escapes for characters that a terminal would act on.
-
-    >>> make_visible("a\\x1b[2Jb")
-    'a\\\\x1b[2Jb'
-    """
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+from headrace.visible import UNSAFE, make_visible
 
 
 def json_escaped(document: bytes) -> bytes:
     """JSON with those characters as ``\\uXXXX``: the same value to a program."""
-    return _UNSAFE.sub(_json_escape, document.decode()).encode() if not document.isascii() else document
+    return UNSAFE.sub(_json_escape, document.decode()).encode() if not document.isascii() else document
 
 
 def _json_escape(found: re.Match[str]) -> str:
@@ -47,3 +32,22 @@ class SafeConsole(Console):
 def cell(text: str) -> Text:
     """A cell of a table: one line, without markup."""
     return Text(make_visible(text).replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def standard_output() -> BinaryIO:
+    """Where bytes of an export go: as they are into a pipe or a file, made visible on a terminal."""
+    if sys.stdout.isatty():
+        return cast("BinaryIO", _VisibleOutput())
+    return sys.stdout.buffer
+
+
+class _VisibleOutput:
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def write(self, part: bytes) -> int:
+        sys.stdout.write(make_visible(self._decoder.decode(part).replace("\r\n", "\n")))
+        return len(part)
+
+    def flush(self) -> None:
+        sys.stdout.flush()

@@ -1,6 +1,5 @@
 """``headrace usage``: what somebody has used, and what is left."""
 
-import sys
 from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, date, datetime, timedelta
@@ -18,6 +17,7 @@ from headrace.cli.ledger import Limit, Since, Task, Until, print_entries
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.people import user_id_of
+from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc
 from headrace.errors import Invalid
 
@@ -101,7 +101,7 @@ def export(
     async def act(session: OperatorSession) -> None:
         wanted = await _wanted(session, user, None, since, until, None)
         try:
-            target = sys.stdout.buffer if output is None else output.open("wb")
+            target = standard_output() if output is None else output.open("wb")
         except OSError as exc:
             raise Invalid(f"{output} cannot be written: {exc.strerror}.") from None
         try:

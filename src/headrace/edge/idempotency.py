@@ -167,12 +167,12 @@ class Once:
         return _response(StoredAnswer(stored.status, stored.body, replayed))
 
 
-def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | None], Once]:
+def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | None], Awaitable[Once]]:
     """The dependency that reads the key. ``scope`` names the operation; ``secret`` answers are stored encrypted."""
     if not 0 < len(scope) <= 64:
         raise ValueError("an idempotency scope has 1 to 64 characters")
 
-    def once(
+    async def once(
         request: Request,
         idempotency_key: Annotated[
             str | None,

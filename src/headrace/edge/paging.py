@@ -87,7 +87,7 @@ class PageRequest:
         return Listing(self.limit, after, self.key, list_id)
 
 
-def _page_request(
+async def _page_request(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items to give at the most.")] = DEFAULT_LIMIT,
     cursor: Annotated[

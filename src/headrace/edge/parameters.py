@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 
 
-def refuse_unknown_parameters(request: Request) -> None:
+async def refuse_unknown_parameters(request: Request) -> None:
     """For every route, beside what it takes itself. The first that is unknown is named, with what may be meant."""
     if not request.query_params:
         return

@@ -62,7 +62,7 @@ def services_of(request: Request) -> Services:
     return services
 
 
-def _database(request: Request) -> Database:
+async def _database(request: Request) -> Database:
     return services_of(request).db
 
 

@@ -55,18 +55,20 @@ def _small(picture: Picture, longest: int = _LONGEST) -> Picture:
     scale = longest / max(picture.shape[:2])
     if scale >= 1:
         return picture.copy()
-    return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
+    height, width = (max(1, round(each * scale)) for each in picture.shape[:2])
+    return cv2.resize(picture, (width, height), interpolation=cv2.INTER_AREA)  # type: ignore[return-value]
 
 
 def save_unpaid(target: str, pairs: Sequence[tuple[Picture, Picture]]) -> None:
     """Write the whole of each picture before and after, small and stamped, to a JPEG file.
 
-    Never a crop: the result could be pasted together from crops at full resolution without paying for it. The stamp
-    is for small pictures, and for those that were cut into pieces before they were uploaded.
+    Never a crop: the result could be pasted together from crops at full resolution without paying for it. Pictures
+    that were cut into small pieces before they were uploaded are shown at half their size, and stamped.
     """
-    rows = [
-        np.hstack([_small(before, UNPAID_SIDE_PX), stamped(_small(after, UNPAID_SIDE_PX))]) for before, after in pairs
-    ]
+    rows = []
+    for before, after in pairs:
+        longest = max(1, min(UNPAID_SIDE_PX, max(before.shape[:2]) // 2))
+        rows.append(np.hstack([_small(before, longest), stamped(_small(after, longest))]))
     Image.fromarray(np.vstack(rows)).save(target, "JPEG", quality=85)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from headrace.assets.schemas import AssetOut
-from headrace.edge.text import Text
+from headrace.edge.text import Line, Text
 from headrace.removal.orders.model import Rights, RightsBasis, Wanted
 from headrace.removal.orders.service import Ordered, Quote
 from headrace.removal.pipeline.model import Hint, Mode, Quality, Span
@@ -107,7 +107,7 @@ class RemovalIn(QuoteIn):
 
     rights: RightsIn
     title: Annotated[
-        Annotated[Text, Field(min_length=1, max_length=255)] | None,
+        Annotated[Line, Field(min_length=1, max_length=255)] | None,
         Field(description="For lists; left out: the file's name."),
     ] = None
 

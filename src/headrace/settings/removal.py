@@ -18,3 +18,6 @@ class RemovalSettings(Group):
     )
     removal_memory: ByteSize = setting("How much memory one step of one file may use.", "5GiB")
     removal_step_timeout: Duration = setting("How long one step of one file may take.", timedelta(hours=1))
+    removal_detection_timeout: Duration = setting(
+        "How long a search for marks may take, which is not paid for.", timedelta(minutes=10)
+    )

@@ -55,10 +55,12 @@ def test_of_a_childs_refusals_only_known_codes_are_passed_on() -> None:
 
 
 async def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sender of a file, a client, was told to install an extra of the server's."""
     monkeypatch.setattr(handlers, "LIBRARIES", ("PIL", "no_such_library"))
     path = tmp_path / "upload"
     path.write_bytes(b"x")
     async with Inspector() as inspector:
-        with pytest.raises(extras.ExtraMissing, match=r"no_such_library.*pip install 'av>=18' 'pi-heif"):
+        reason = r"The server .*no_such_library.*Its operator runs `pip install 'av>=18' 'pi-heif"
+        with pytest.raises(extras.ExtraMissing, match=reason):
             await inspector.inspect(path, limits=FileLimits())
         assert not inspector.pids

@@ -221,7 +221,7 @@ export const removalTexts = texts(
     HINT_UNUSABLE: "What was marked does not fit the file.",
     NO_CANDIDATE: "What was chosen is not in the file.",
     NO_CONVERTER: "Old slides (.ppt) cannot be opened here. Save them as .pptx.",
-    TOO_LONG: "It took longer than one file may.",
+    TOO_LONG: "The file exceeds the time limit.",
     ASSET_GONE: "The file is no longer there.",
     markIt: "Show where it is",
     takeAnyway: "Take it as it is",

@@ -45,7 +45,7 @@ async def _files(request: Request) -> Files:
 FilesDep = Annotated[Files, Depends(_files)]
 
 
-def _digest(
+async def _digest(
     content_digest: Annotated[
         str | None,
         Header(

@@ -182,10 +182,19 @@ async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> Sequence
     return [asset_of(row) for row in await tx.fetch(EXPIRE, limit, now)]
 
 
+# Whether a task that is not over reads this file: as its input, or as the mask of its order.
+_IS_READ = f"""(
+  EXISTS (SELECT FROM headrace.tasks WHERE input_asset_id = asset.id AND status IN {NOT_OVER})
+  OR asset.media_type = 'IMAGE' AND EXISTS (
+    SELECT FROM headrace.tasks AS task
+    WHERE task.user_id = asset.user_id AND task.status IN {NOT_OVER} AND task.input_asset_id IS NOT NULL
+      AND task.payload ->> 'mask_asset_id' = asset.id
+  )
+)"""
 TO_PURGE = f"""
 SELECT {COLUMNS} FROM headrace.assets AS asset
 WHERE status = 'DELETED' AND purged_at IS NULL AND ($2::varchar IS NULL OR user_id = $2)
-  AND NOT EXISTS (SELECT FROM headrace.tasks WHERE input_asset_id = asset.id AND status IN {NOT_OVER})
+  AND NOT {_IS_READ}
 ORDER BY deleted_at LIMIT $1
 """
 
@@ -195,7 +204,7 @@ async def list_to_purge(tx: Tx, limit: int, *, user_id: str | None = None) -> Se
     return [asset_of(row) for row in await tx.fetch(TO_PURGE, limit, user_id)]
 
 
-READ_BY_TASK = f"SELECT EXISTS (SELECT FROM headrace.tasks WHERE input_asset_id = $1 AND status IN {NOT_OVER})"
+READ_BY_TASK = f"SELECT EXISTS (SELECT FROM headrace.assets AS asset WHERE asset.id = $1 AND {_IS_READ})"
 
 
 async def is_read_by_task(tx: Tx, asset_id: str) -> bool:
@@ -209,8 +218,7 @@ IN_USE = f"""
 SELECT EXISTS (
   SELECT FROM headrace.assets AS asset
   WHERE split_part(storage_key, '#', 1) = split_part($1, '#', 1) AND id <> $2
-    AND (status = 'UPLOADED'
-      OR EXISTS (SELECT FROM headrace.tasks WHERE input_asset_id = asset.id AND status IN {NOT_OVER}))
+    AND (status = 'UPLOADED' OR {_IS_READ})
 )
 """
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from headrace.billing.features import FeatureList
+from headrace.billing.features import FeatureList, prices
 from headrace.billing.plans.model import Plan, PlanFacts
 from headrace.edge.text import Line
 
@@ -79,6 +79,10 @@ class PlanOut(BaseModel):
     currency: str = Field(examples=["CNY"])
     monthly_quota: int = Field(description="Units a month.", examples=[500])
     features: list[dict[str, Any]] = Field(examples=[_FEATURES])
+    prices: list[dict[str, Any]] = Field(
+        description="The entries `units` of the features, with what is as by default: what each kind of file costs.",
+        examples=[_FEATURES],
+    )
     is_active: bool = Field(description="Whether it is offered.")
     sort_order: int
     version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
@@ -87,10 +91,11 @@ class PlanOut(BaseModel):
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
-        return cls.model_validate({**{name: getattr(plan, name) for name in _SAME}, "features": plan.features_json})
+        own = {"features": plan.features_json, "prices": prices(plan.features_json)}
+        return cls.model_validate({**{name: getattr(plan, name) for name in _SAME}, **own})
 
 
-_SAME = tuple(name for name in PlanOut.model_fields if name != "features")
+_SAME = tuple(name for name in PlanOut.model_fields if name not in ("features", "prices"))
 
 
 def _stored(features: list[Any]) -> list[Any]:

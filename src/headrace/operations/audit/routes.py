@@ -37,7 +37,7 @@ Reader = Annotated[Caller, Depends(scoped(Scope.AUDIT_READ))]
 EventIdPath = Annotated[str, Path(max_length=255, examples=[EVENT_ID])]
 
 
-def _filter(
+async def _filter(
     action: Action | None = None,
     resource_type: Annotated[
         Annotated[ResourceType, Offered(OWN_RESOURCE_TYPES)] | None,

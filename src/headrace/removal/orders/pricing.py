@@ -26,9 +26,11 @@ def price(asset: Asset, wanted: Wanted, features: Features) -> Priced:
         wanted.unlocked.get(asset.id) or facts.get("pages") or 1,
         changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates)),
     )
+    has_pages = asset.media_type in (MediaType.PDF, MediaType.PPT)
+    length = paid_seconds((facts.get("duration_ms") or 0) / 1000, facts.get("frames") or 0)
     size = Size(
-        pages=pages,
-        seconds=paid_seconds((facts.get("duration_ms") or 0) / 1000, facts.get("frames") or 0),
+        pages=pages if has_pages else 1,
+        seconds=length if asset.media_type == MediaType.VIDEO else 0,
         frames=_frames(facts),
         pixels=(facts.get("width") or 0) * (facts.get("height") or 0),
     )

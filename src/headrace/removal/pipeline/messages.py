@@ -36,7 +36,7 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.NO_CANDIDATE: "There is no candidate of that number.",
     FailureCode.NO_CONVERTER: "The worker lacks what this kind of file needs: LibreOffice for old slides (save them as "
     ".pptx), or an encoder for this kind of video.",
-    FailureCode.TOO_LONG: "It took longer than one file may.",
+    FailureCode.TOO_LONG: "The file exceeds the time limit.",
     FailureCode.ASSET_GONE: "The file is no longer there.",
 }
 

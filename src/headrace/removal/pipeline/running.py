@@ -122,7 +122,13 @@ class Remover:
                     await count_detection(tx, context.task_id, context.user_id, order.sha256)
                 except DetectionLimit as exc:
                     raise failure(FailureCode.UNSUPPORTED, exc.message) from None
-            return await job.look()
+            try:
+                async with asyncio.timeout(self._config.look_seconds) as limit:
+                    return await job.look()
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                raise failure(FailureCode.TOO_LONG) from None
 
     @asynccontextmanager
     async def _job(self, context: TaskContext, order: RemovalOrder) -> AsyncIterator["_Job"]:

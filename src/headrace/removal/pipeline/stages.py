@@ -40,7 +40,7 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
     except HeadraceError as exc:
         raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc
     except MemoryError as exc:  # it would take as much the next time
-        raise Fatal("The file needs more memory than one may.", code=PictureUnreadable.code) from exc
+        raise Fatal("The file exceeds the memory limit.", code=PictureUnreadable.code) from exc
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from difflib import get_close_matches
 from pathlib import Path
 
 from headrace.tasks.isolation.errors import ProgramBroken
@@ -20,7 +21,9 @@ def load_registry(address: str) -> Registry:
     found: object = importlib.import_module(module_name)
     for name in attribute.split("."):
         if not hasattr(found, name):
-            raise ProgramBroken(f"{module_name} has no {attribute}.")
+            close = get_close_matches(name, [each for each in dir(found) if not each.startswith("_")], n=1)
+            hint = f": did you mean {close[0]}?" if close else "."
+            raise ProgramBroken(f"{module_name} has no {attribute}{hint}")
         found = getattr(found, name)
     if callable(found) and not isinstance(found, Registry):
         found = found()

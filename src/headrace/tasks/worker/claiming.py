@@ -6,12 +6,12 @@ transaction elsewhere keeps vacuum from removing. A survey costs that walk, so i
 """
 
 import time
-from collections import Counter
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, zip_longest
 
 from headrace.database import Database, Row
 from headrace.tasks.registry import Isolation
@@ -19,10 +19,10 @@ from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 
 _LANES = 256
-_MAX_OWNERS = 10_000
 _FIRST = (-(2**31), -1)
 _AT_LEAST_EVERY_S = 0.05
 _SHARE_OF_TIME = 20  # at most a twentieth of the time goes into surveys
+_MAX_TURNS = 10_000  # users and precedences whose last lane is remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,15 @@ class Lane:
     isolation: Isolation
     precedence: int
     lane_id: int
+    user_id: str
     run_at: datetime
     seq: int
     only_once: bool
     due_at: float  # monotonic
+
+    @property
+    def turn(self) -> tuple[int, Isolation, str]:
+        return self.precedence, self.isolation, self.user_id
 
 
 class Claimer:
@@ -65,8 +70,9 @@ class Claimer:
         self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
-        self._gave_last: dict[tuple[int, Isolation], int] = {}  # by precedence and isolation
-        self._owners: dict[int, str] = {}  # of lanes that have given a task
+        # Who was served last, by precedence and isolation, and by which lane.
+        self._last_user: dict[tuple[int, Isolation], str] = {}
+        self._last_lane: OrderedDict[tuple[int, Isolation, str], int] = OrderedDict()
         self._woken = False
         self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
         self.held_back: set[Isolation] = set()  # where it left what may be tried only once, and could not start at once
@@ -106,13 +112,13 @@ class Claimer:
         left = {isolation: room.most for isolation, room in rooms.items()}
         startable = {isolation: room.startable for isolation, room in rooms.items()}
         now = time.monotonic()
-        open_lanes = [each for each in self._lanes if each.due_at <= now and self._owners.get(each.lane_id) not in held]
+        open_lanes = [each for each in self._lanes if each.due_at <= now and each.user_id not in held]
         for _, group in groupby(open_lanes, key=lambda lane: lane.precedence):
             due = list(group)
             for isolation in rooms:
-                lanes = self._in_turns([lane for lane in due if lane.isolation == isolation])
-                if lanes and left[isolation] > 0:
-                    rows = await self._claim_from(worker, lanes, left[isolation], startable[isolation])
+                users = self._in_turns([lane for lane in due if lane.isolation == isolation])
+                if users and left[isolation] > 0:
+                    rows = await self._claim_from(worker, users, left[isolation], startable[isolation])
                     left[isolation] -= len(rows)
                     startable[isolation] -= len(rows)
                     claimed += rows
@@ -142,20 +148,24 @@ class Claimer:
     def _types_of(self, kinds: Iterable[Isolation]) -> list[str]:
         return [name for isolation in kinds for name in self._types[isolation]]
 
-    def _note_owners(self, rows: list[Row]) -> None:
-        if len(self._owners) > _MAX_OWNERS:
-            self._owners.clear()
-        for row in rows:
-            self._owners[row["lane_id"]] = row["user_id"]
+    def _in_turns(self, lanes: list[Lane]) -> list[list[Lane]]:
+        """The lanes of each user, from behind the user and the lane that gave last: a worker that takes one at a time
+        would never come to the others. A user with many lanes has no more turns than one with a single lane."""
+        lanes_of: defaultdict[str, list[Lane]] = defaultdict(list)
+        for lane in lanes:
+            lanes_of[lane.user_id].append(lane)
+        for own in lanes_of.values():
+            last = self._last_lane.get(own[0].turn, -1)
+            own.sort(key=lambda lane: (lane.lane_id <= last, lane.lane_id))
+        last_user = self._last_user.get((lanes[0].precedence, lanes[0].isolation), "") if lanes else ""
+        return [lanes_of[user_id] for user_id in sorted(lanes_of, key=lambda each: (each <= last_user, each))]
 
-    def _in_turns(self, lanes: list[Lane]) -> list[Lane]:
-        """From behind the lane that gave last: a worker that takes one at a time would never come to the others."""
-        return sorted(lanes, key=lambda lane: (lane.lane_id <= self._gave_last.get(_turn_of(lane), -1), lane.lane_id))
-
-    async def _claim_from(self, worker: Identity, lanes: list[Lane], most: int, now_startable: int) -> list[Row]:
-        share = -(-most // len(lanes))
+    async def _claim_from(self, worker: Identity, users: list[list[Lane]], most: int, now_startable: int) -> list[Row]:
+        share_of = {own[0].user_id: -(-most // len(users) // len(own)) for own in users}
+        lanes = [lane for each in zip_longest(*users) for lane in each if lane is not None]
         shares = []
         for lane in lanes:
+            share = share_of[lane.user_id]
             shares.append(max(0, min(share, now_startable)) if lane.only_once else share)
             if lane.only_once:
                 if shares[-1] < share:
@@ -164,14 +174,19 @@ class Claimer:
         if not any(shares):
             return []
         rows = await store.claim(self._db, worker, lanes, shares, most=most)
-        floors = {lane.lane_id: lane for lane in lanes}
-        self._note_owners(rows)
+        known = {lane.lane_id: lane for lane in lanes}
         for row in rows:
-            lane = floors[row["lane_id"]]
+            lane = known[row["lane_id"]]
             lane.run_at, lane.seq = max((lane.run_at, lane.seq), (row["run_at"], row["seq"]))
-        if rows:
-            self._gave_last[_turn_of(floors[rows[-1]["lane_id"]])] = rows[-1]["lane_id"]
+            self._note_turn(lane)
         return _once_first(rows)
+
+    def _note_turn(self, lane: Lane) -> None:
+        self._last_user[lane.precedence, lane.isolation] = lane.user_id
+        self._last_lane[lane.turn] = lane.lane_id
+        self._last_lane.move_to_end(lane.turn)
+        if len(self._last_lane) > _MAX_TURNS:
+            self._last_lane.popitem(last=False)
 
     async def _survey(self, kinds: frozenset[Isolation]) -> None:
         """Look for lanes of these kinds of isolation alone: others, from which nothing can be claimed, may be many."""
@@ -184,20 +199,23 @@ class Claimer:
             self._turn = _key(further[-1]) if len(further) == _LANES else _FIRST
             rows += further
         unseen = [row["lane_id"] for row in rows if row["task_type"] is None]
-        late = await store.lane_types(self._db, unseen) if unseen else {}
+        late = await store.lane_facts(self._db, unseen) if unseen else {}
         now = time.monotonic()
-        self._lanes = [
-            Lane(
-                self._isolation_of[row["task_type"] or late[row["lane_id"]]],
-                row["precedence"],
-                row["lane_id"],
-                row["run_at"],
-                row["seq"],
-                row["only_once"],
-                now + max(0.0, row["wait_seconds"]),
+        self._lanes = []
+        for row in rows:
+            task_type, user_id = (row["task_type"], row["user_id"]) if row["task_type"] else late[row["lane_id"]]
+            self._lanes.append(
+                Lane(
+                    self._isolation_of[task_type],
+                    row["precedence"],
+                    row["lane_id"],
+                    user_id,
+                    row["run_at"],
+                    row["seq"],
+                    row["only_once"],
+                    now + max(0.0, row["wait_seconds"]),
+                )
             )
-            for row in rows
-        ]
         self._stale_at = now + max(_AT_LEAST_EVERY_S, _SHARE_OF_TIME * (now - started))
 
     async def _survey_after(self, after: tuple[int, int]) -> list[Row]:
@@ -217,10 +235,6 @@ class Claimer:
 def _once_first(rows: list[Row]) -> list[Row]:
     """Those that have a single attempt start before those that were claimed together with them."""
     return sorted(rows, key=lambda row: row["max_attempts"] > 1)
-
-
-def _turn_of(lane: Lane) -> tuple[int, Isolation]:
-    return lane.precedence, lane.isolation
 
 
 def _key(row: Row) -> tuple[int, int]:

@@ -101,11 +101,15 @@ async def say_stopped(db: Database, worker: Identity) -> bool:
 
 # The row without a lane has the time of the next delayed task, of any worker.
 SURVEY = """
-SELECT precedence, lane_id, run_at, seq, only_once, wait_seconds,
-       (SELECT known.task_type FROM headrace.task_lanes AS known WHERE known.id = lane_id) AS task_type
-FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6)
+SELECT found.precedence, found.lane_id, found.run_at, found.seq, found.only_once, found.wait_seconds,
+       lane.task_type, lane.user_id
+FROM headrace.survey_lanes($1, $2, $3, $4, $5, $6) AS found
+-- Looked up one by one: any other join could change the order.
+LEFT JOIN LATERAL (
+  SELECT known.task_type, known.user_id FROM headrace.task_lanes AS known WHERE known.id = found.lane_id OFFSET 0
+) AS lane ON true
 UNION ALL
-SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision, NULL
+SELECT NULL, NULL, run_at, seq, NULL, extract(epoch FROM run_at - now())::double precision, NULL, NULL
 FROM (SELECT run_at, seq FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT 1) AS first_delayed
 """
 
@@ -122,12 +126,12 @@ async def survey(
     return await db.fetch_alone(SURVEY, queues, types, labels, *after, most)
 
 
-LANE_TYPES = "SELECT id, task_type FROM headrace.task_lanes WHERE id = ANY ($1)"
+LANE_FACTS = "SELECT id, task_type, user_id FROM headrace.task_lanes WHERE id = ANY ($1)"
 
 
-async def lane_types(db: Database, lanes: Sequence[int]) -> dict[int, str]:
-    """The task types of lanes that were committed during the survey: its function saw them, the statement did not."""
-    return {row["id"]: row["task_type"] for row in await db.fetch_alone(LANE_TYPES, lanes)}
+async def lane_facts(db: Database, lanes: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Type and user of lanes that were committed during the survey: its function saw them, the statement did not."""
+    return {row["id"]: (row["task_type"], row["user_id"]) for row in await db.fetch_alone(LANE_FACTS, lanes)}
 
 
 CLAIM = "SELECT * FROM headrace.claim_tasks($1, $2, $3, $4, $5, $6, $7)"

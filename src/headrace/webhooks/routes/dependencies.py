@@ -18,7 +18,7 @@ Owner = Annotated[
 ]
 
 
-def _hooks(request: Request) -> Webhooks:
+async def _hooks(request: Request) -> Webhooks:
     hooks = request.state.webhooks
     assert isinstance(hooks, Webhooks)
     return hooks
