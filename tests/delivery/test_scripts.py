@@ -269,3 +269,11 @@ def test_an_image_is_made_of_one_wheel(tmp_path: Path) -> None:
     )
     wheel.with_name("headrace-0.2.0-py3-none-any.whl").touch()
     assert server.run(build, **chosen).returncode == 1
+
+
+def test_the_test_of_the_image_says_that_it_takes_root(server: Server) -> None:
+    server.stand_in("id", "echo 1000")
+    ran = server.run(ROOT / "scripts" / "image-test")
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing was tried: it takes root" in ran.stderr
+    assert server.calls == []
