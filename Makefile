@@ -44,7 +44,7 @@ test-slow: setup-dev ## the slow tests: long kill tests, plans at a million rows
 test-oldest: setup-dev ## a fast subset on the oldest PostgreSQL we support, where Debian's binaries are there
 	@scripts/test-oldest $(args)
 
-image-test:          ## build the image and run, roll out and roll back the compose files; takes root on Debian, about six minutes
+image-test:          ## build the image and run, roll out and roll back the compose files; takes root on Debian, five to ten minutes
 	@scripts/image-test
 
 nightly: setup-dev   ## all tests and the slow ones, oldest and newest PostgreSQL, benchmarks against their floors; hours
