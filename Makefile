@@ -14,7 +14,7 @@ minutes ?=
 url ?= http://127.0.0.1:8080
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest nightly check fmt docs console bench chaos soak clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest image-test nightly check fmt docs console bench chaos soak clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -43,6 +43,9 @@ test-slow: setup-dev ## the slow tests: long kill tests, plans at a million rows
 
 test-oldest: setup-dev ## a fast subset on the oldest PostgreSQL we support, where Debian's binaries are there
 	@scripts/test-oldest $(args)
+
+image-test:          ## build the image and run, roll out and roll back the compose files; takes root on Debian, five to ten minutes
+	@scripts/image-test
 
 nightly: setup-dev   ## all tests and the slow ones, oldest and newest PostgreSQL, benchmarks against their floors; hours
 	@scripts/setup bench

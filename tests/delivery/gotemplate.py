@@ -4,6 +4,7 @@ It knows actions, pipes, `if`, `else`, `range`, `define` and `include`, and the 
 know it refuses, so that the chart cannot quietly use more than is checked.
 """
 
+import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -164,4 +165,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "toYaml": lambda value: yaml.safe_dump(value).strip() if value else ("[]" if isinstance(value, list) else "{}"),
     "nindent": lambda width, text: "\n" + _indent(width, text),
     "indent": _indent,
+    "sha256sum": lambda text: hashlib.sha256(text.encode()).hexdigest(),
 }

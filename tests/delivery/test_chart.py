@@ -88,6 +88,22 @@ def test_it_runs_roles_that_the_program_has(changes: dict[str, Any]) -> None:
         assert container["image"].endswith(":0123abc" if changes else ":0.1.0")
 
 
+def test_other_settings_replace_the_pods_that_read_them() -> None:
+    def templates(changes: dict[str, Any]) -> dict[str, Any]:
+        return {
+            each["metadata"]["name"]: each["spec"]["template"]
+            for each in rendered(changes)
+            if each["kind"] == "Deployment"
+        }
+
+    before = templates(EVERYTHING)
+    assert templates(EVERYTHING) == before
+    assert all(found["metadata"]["annotations"]["example.com/team"] == "platform" for found in before.values())
+    after = templates(merged(EVERYTHING, {"settings": {"HEADRACE_LOG_LEVEL": "DEBUG"}}))
+    assert len(before) == 4
+    assert [name for name, found in after.items() if found == before[name]] == []
+
+
 def test_its_settings_are_settings() -> None:
     (chosen,) = (each["data"] for each in rendered(EVERYTHING) if each["kind"] == "ConfigMap")
     names = {name.removeprefix("HEADRACE_").lower() for name in chosen} - {"secrets_dir"}

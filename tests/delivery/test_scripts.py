@@ -27,7 +27,9 @@ class Server:
 
     def stand_in(self, name: str, script: str) -> None:
         path = self.bin / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
+        # Where the API answers is asked again and again, and changes nothing: it is not written down.
+        asked = 'case "$*" in *" port api 8080") echo 127.0.0.1:8081; exit 0;; esac\n' if name == "docker" else ""
+        path.write_text(f"#!/bin/sh\n{asked}{script}\n")
         path.chmod(0o755)
 
     @property
@@ -74,6 +76,13 @@ def test_a_rollout_pulls_starts_and_checks(server: Server) -> None:
         "curl",
     ]
     assert (server.folder / ".image").read_text().strip() == NEW
+
+
+def test_the_api_is_asked_at_the_port_that_docker_gave_it(server: Server) -> None:
+    server.stand_in("curl", 'echo "$*" >> "$JOURNAL"')
+    ran = roll_out(server)
+    assert ran.returncode == 0, ran.stderr
+    assert server.calls[-1].endswith(" http://127.0.0.1:8081/readyz")
 
 
 @pytest.mark.parametrize(
@@ -260,3 +269,11 @@ def test_an_image_is_made_of_one_wheel(tmp_path: Path) -> None:
     )
     wheel.with_name("headrace-0.2.0-py3-none-any.whl").touch()
     assert server.run(build, **chosen).returncode == 1
+
+
+def test_the_test_of_the_image_says_that_it_takes_root(server: Server) -> None:
+    server.stand_in("id", "echo 1000")
+    ran = server.run(ROOT / "scripts" / "image-test")
+    assert ran.returncode == 0, ran.stderr
+    assert "nothing was tried: it takes root" in ran.stderr
+    assert server.calls == []

@@ -9,6 +9,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 
+{{- /* Processes read their settings when they start: other settings take other pods. */ -}}
+{{- define "headrace.annotations" -}}
+checksum/settings: {{ .Values.settings | toYaml | sha256sum | quote }}
+{{- if .Values.podAnnotations }}
+{{ .Values.podAnnotations | toYaml }}
+{{- end }}
+{{- end -}}
+
 {{- /* What every pod has: who it is, what it may not do. */ -}}
 {{- define "headrace.pod" -}}
 serviceAccountName: {{ .Release.Name }}
