@@ -13,7 +13,6 @@ import typer
 from headrace.cli import clips
 from headrace.cli.output import POOR_RESULT, err, number_of, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
-from headrace.cli.terminal import make_visible
 from headrace.errors import HeadraceError
 from headrace.removal import confined, confined_documents, confined_many, confined_videos
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
@@ -22,6 +21,7 @@ from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import Order, Report
 from headrace.removal.video.model import VideoOrder, VideoReport
 from headrace.removal.video.recognising import is_clip
+from headrace.visible import make_visible
 
 AnyReport = DocumentReport | Report | VideoReport
 OnProgress = Callable[[int], object]

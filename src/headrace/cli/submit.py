@@ -12,8 +12,8 @@ from headrace.cli.calls import Api, given, path, perform, user_id_of
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.tasks import OVER, print_task
-from headrace.cli.terminal import make_visible
 from headrace.cli.times import instant
+from headrace.visible import make_visible
 
 _LOOK_EVERY_S = 0.1
 _LOOK_AFAR_EVERY_S = 1.0

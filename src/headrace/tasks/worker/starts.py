@@ -14,6 +14,8 @@ log = logs.get(__name__)
 
 _EVERY_SECONDS = 0.05
 _SHOW_AFTER_SECONDS = 0.1
+# A handler may have locked its claim in its own transaction at the very moment when its start is written.
+_PATIENCE_SECONDS = 5.0
 
 
 class Starts:
@@ -49,7 +51,13 @@ class Starts:
     async def _write(self, runs: Sequence[Run]) -> None:
         """Write these starts. One that a follower refuses is written with the end; none of the others suffers."""
         try:
-            await self._reporter().start([run.claimed for run in runs])
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                await self._reporter().start([run.claimed for run in runs])
+        except TimeoutError:
+            if len(runs) > 1:
+                for run in runs:
+                    await self._write([run])
+            # One alone is tried again in the next round.
         except Unavailable:
             raise
         except Exception:
