@@ -1,5 +1,6 @@
 """``headrace up`` as a person uses it: one command, one folder, and nothing left behind."""
 
+import json
 import shutil
 import signal
 import stat
@@ -111,7 +112,7 @@ def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, 
     assert run_program("backup", "b", folder=folder).code == 0
     drop = ("database", "psql", "--owner", "--", "-qc", "DROP SCHEMA headrace CASCADE")
     assert run_program(*drop, folder=folder).code == 0
-    assert eventually(lambda: "schema was dropped" in first.err)
+    assert eventually(lambda: "PostgreSQL alone stays up" in first.err)  # all connections are closed by then
     postmaster = postmaster_of(folder)
     restored = run_program("restore", "b", "--verify", "--replace", folder=folder)
     assert restored.code == 0, restored.err
@@ -124,6 +125,26 @@ def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, 
     second = start("up", folder=folder, settings=CHEAP)
     second.until_ready()
     assert second.stop() == 0
+
+
+def test_up_on_an_empty_database_says_that_another_one_was_there(folder: Path, start: Start) -> None:
+    """After its schema was dropped the next `up` made an empty database, and everything looked healthy."""
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    assert run_program("admin", "create", "ada", folder=folder, settings=CHEAP).code == 0
+    assert run_program("audit", "seal", folder=folder).code == 0
+    assert "sealed" in run_program("doctor", folder=folder).out
+    drop = ("database", "psql", "--owner", "--", "-qc", "DROP SCHEMA headrace CASCADE")
+    assert run_program(*drop, folder=folder).code == 0
+    again = start("up", folder=folder, settings=CHEAP)
+    again.until_ready()
+    (warning,) = [line for line in again.err.splitlines() if "that this database does not have" in line]
+    assert warning.startswith("warning: ")
+    assert "headrace restore FILE --replace" in warning
+    findings = json.loads(run_program("doctor", "--json", folder=folder).out)
+    (sealing,) = [each for each in findings if each["check"] == "sealing"]
+    assert sealing["verdict"] == "warning"
+    assert "that this database does not have" in sealing["message"]
+    assert again.stop() == 0
 
 
 @pytest.mark.slow

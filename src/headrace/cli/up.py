@@ -40,6 +40,7 @@ from headrace.cli.wiring import (
     data_folder,
     database_of,
     load_settings,
+    lost_trail,
     maintaining,
     relaying,
     run,
@@ -50,7 +51,7 @@ from headrace.cli.worker import say_what_is_waited_for, worker
 from headrace.database import Database
 from headrace.database_errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
-from headrace.errors import Conflict
+from headrace.errors import Conflict, HeadraceError
 from headrace.figures import Meters
 from headrace.operations import minimums
 from headrace.settings import Settings
@@ -146,6 +147,9 @@ async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassw
     await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
     async with await Database.connect(deployment.app) as db:
         secret = await secret_key_for(settings, db, make=True)
+        with suppress(HeadraceError):  # of an archive that does not answer `headrace doctor` says so
+            if (lost := await lost_trail(settings, db)) is not None:
+                say(f"warning: {lost}.")
         async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
             await administration.ensure_first_admin(db, known, keep=first.keep)
         await first.forget_if_used(db)
