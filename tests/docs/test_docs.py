@@ -113,6 +113,8 @@ def test_the_proxy_of_the_page_lets_the_parts_of_uploads_through() -> None:
     fields = Settings.model_fields
     for name in ("files_part_bytes", "api_body_limit"):
         assert int(limit) * 1024**2 >= TypeAdapter(ByteSize).validate_python(fields[name].default), name
+    values = (ROOT / "deploy" / "helm" / "headrace" / "values.yaml").read_text()
+    assert f"proxy-body-size: {limit}m" in values, "the ingress of the chart takes 1 MiB"
 
 
 @every_written_page

@@ -211,6 +211,11 @@ def test_the_previous_release_runs_beside_this_one_up_and_back(
             new.start()
             load.urls = (old.url, new.url)
             load.until_more(200)  # side by side
+            for role in ROLES:  # each crashes, and starts again on the newer schema
+                old.kill(role)
+                old.start(role)
+            load.until_more(100)
+            old.check()
             load.urls = (old.url,)
             time.sleep(1)  # requests under way at the new one
             new.stop()
