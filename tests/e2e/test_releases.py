@@ -32,7 +32,14 @@ async def work(context: TaskContext, payload: dict) -> int:
     return payload["number"]
 """
 ROLES = {"worker": ("worker", "shop:registry"), "scheduler": ("scheduler",), "relay": ("relay",)}
+STARTED = {"worker": "worker.entered", "scheduler": "firing schedules", "relay": "relaying events"}
 BUSY = 7  # what `headrace migrate` exits with
+# A release that only adds, as its `headrace migrate` leaves the database.
+NEXT_RELEASE = (
+    "ALTER TABLE headrace.tasks ADD COLUMN of_the_next_release text",
+    "INSERT INTO headrace.schema_migrations (number, name, checksum, needs) "
+    "SELECT 9999, 'next', repeat('0', 64), max(number) FROM headrace.schema_migrations",
+)
 COUNTS = """
 SELECT count(*) FILTER (WHERE status = 'SUCCEEDED'), count(*), coalesce(sum(retries), 0)
 FROM headrace.tasks WHERE task_type = 'work'
@@ -72,6 +79,13 @@ class Release:
                     [self._headrace, *words], cwd=self._folder, env=self._environment, stdout=log, stderr=log
                 )
         assert eventually(self._is_ready), self.logs()
+
+    def begin(self) -> "Load":
+        """Start everything, with an administrator who submits."""
+        password = json.loads(self.run("admin", "create", "root", "--json") or "")["password"]
+        self.start()
+        login = httpx.post(f"{self.url}/v1/auth/login", json={"username": "root", "password": password}, timeout=60)
+        return Load(login.json()["token"], self.url)
 
     def _is_ready(self) -> bool:
         try:
@@ -172,6 +186,23 @@ def previous(make_folder: MakeFolder) -> Path:
     return tree
 
 
+def settings_for(server: Server, folder: Path) -> dict[str, str]:
+    return {
+        **CHEAP,
+        **SECRET_KEY,
+        "HEADRACE_DATABASE_URL": address(server, "headrace_service", "choose-another"),
+        "HEADRACE_DATABASE_OWNER_URL": address(server, "headrace_migrator", "choose-one"),
+        "HEADRACE_DATA_DIR": str(folder / "data"),
+        "HEADRACE_API_RATE_LIMIT": "1000000",
+        "HEADRACE_API_RATE_BURST": "1000000",
+    }
+
+
+def all_over(connection: "psycopg.Connection[tuple[int, ...]]") -> bool:
+    succeeded, tasks, _ = connection.execute(COUNTS).fetchone() or (0, 1, 0)
+    return bool(succeeded == tasks)
+
+
 def newest_in(tree: Path) -> int:
     """The number of a release's newest migration."""
     return max(int(path.name[:4]) for path in (tree / "src" / "headrace" / "migrations").glob("[0-9]*.up.sql"))
@@ -188,22 +219,11 @@ def test_the_previous_release_runs_beside_this_one_up_and_back(
 ) -> None:
     folder = make_folder()
     (folder / "shop.py").write_text(SHOP)
-    settings = {
-        **CHEAP,
-        **SECRET_KEY,
-        "HEADRACE_DATABASE_URL": address(debian, "headrace_service", "choose-another"),
-        "HEADRACE_DATABASE_OWNER_URL": address(debian, "headrace_migrator", "choose-one"),
-        "HEADRACE_DATA_DIR": str(folder / "data"),
-        "HEADRACE_API_RATE_LIMIT": "1000000",
-        "HEADRACE_API_RATE_BURST": "1000000",
-    }
+    settings = settings_for(debian, folder)
     old, new = (Release(tree, folder, settings, port) for tree, port in ((previous, 18181), (ROOT, 18182)))
     try:
         old.run("migrate")
-        password = json.loads(old.run("admin", "create", "root", "--json") or "")["password"]
-        old.start()
-        login = httpx.post(f"{old.url}/v1/auth/login", json={"username": "root", "password": password}, timeout=60)
-        load = Load(login.json()["token"], old.url)
+        load = old.begin()
         with load.running():
             load.until_more(50)
             new.run("migrate")
@@ -211,11 +231,6 @@ def test_the_previous_release_runs_beside_this_one_up_and_back(
             new.start()
             load.urls = (old.url, new.url)
             load.until_more(200)  # side by side
-            for role in ROLES:  # each crashes, and starts again on the newer schema
-                old.kill(role)
-                old.start(role)
-            load.until_more(100)
-            old.check()
             load.urls = (old.url,)
             time.sleep(1)  # requests under way at the new one
             new.stop()
@@ -234,14 +249,38 @@ def test_the_previous_release_runs_beside_this_one_up_and_back(
             load.until_more(100)
             new.check()
         with psycopg.connect(debian.url_for_superuser, autocommit=True) as connection:
-
-            def over() -> bool:
-                succeeded, tasks, _ = connection.execute(COUNTS).fetchone() or (0, 1, 0)
-                return bool(succeeded == tasks)
-
-            assert eventually(over, within=120), connection.execute(COUNTS).fetchone()
+            assert eventually(lambda: all_over(connection), within=120), connection.execute(COUNTS).fetchone()
             assert (connection.execute(COUNTS).fetchone() or (0, 0))[1] == len(load.taken)
         new.stop()
     finally:
         old.end()
         new.end()
+
+
+@pytest.mark.slow
+def test_crashed_processes_of_this_release_start_again_beside_the_next_one(
+    make_folder: MakeFolder, debian: Server
+) -> None:
+    """A process of the release before, once crashed, was lost until all were replaced: `schema_too_new`."""
+    folder = make_folder()
+    (folder / "shop.py").write_text(SHOP)
+    this = Release(ROOT, folder, settings_for(debian, folder), 18183)
+    try:
+        this.run("migrate")
+        load = this.begin()
+        with load.running(), psycopg.connect(debian.url_for_superuser, autocommit=True) as connection:
+            load.until_more(50)
+            for statement in NEXT_RELEASE:
+                connection.execute(statement)
+            for role, said in STARTED.items():
+                this.kill(role)
+                this.start(role)
+                log = folder / f"{role}.log"
+                assert eventually(lambda log=log, said=said: log.read_text().count(said) == 2), this.logs()  # type: ignore[misc]
+            load.until_more(100)
+            this.check()
+        with psycopg.connect(debian.url_for_superuser, autocommit=True) as connection:
+            assert eventually(lambda: all_over(connection), within=120), connection.execute(COUNTS).fetchone()
+        this.stop()
+    finally:
+        this.end()
