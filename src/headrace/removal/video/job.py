@@ -230,7 +230,7 @@ def _looked(
 
     samples = sample(facts, within(stages[0], stages[1]))
     if found is None:
-        found = _found(order, facts, samples, within(stages[1], stages[2]))
+        found = [marks.as_stored(each) for each in _found(order, facts, samples, within(stages[1], stages[2]))]
     return _Told(facts, samples, found)
 
 
