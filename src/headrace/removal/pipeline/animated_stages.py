@@ -26,6 +26,7 @@ from headrace.removal.pipeline.model import FailureCode, Names, StageOrder, Stag
 from headrace.removal.pipeline.picture_stages import (
     accepted_verdict,
     candidates_of,
+    changed_pixels,
     check,
     held_back,
     hints_of,
@@ -196,7 +197,7 @@ def _checked(
             hidden = film.alphas[number] == 0
             after = after.copy()
             after[hidden] = restored[number][hidden]
-        found.append(check(before, restored[number], after, mark, kind))
+        found.append(check(before, changed_pixels(before, restored[number]), after, mark, kind))
     figures = ("residue_after", "outline_left", "seen_on_flat")
     worst = {name: max((each[name] for each in found), key=abs) for name in figures}
     decibels = [each["untouched_db"] for each in found if each["untouched_db"] is not None]

@@ -16,7 +16,7 @@ from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnrea
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.model import Detection
+from headrace.removal.eye.model import MOST_PIXELS, Detection, shrunk
 from headrace.removal.eye.solving import solve
 from headrace.removal.outline import left_of, seen_on_flat
 from headrace.removal.pipeline import shared_mark
@@ -153,15 +153,17 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
     mark = mark_of(order)
     restored = _plain(order.path(Names.RESTORED))
+    changed = changed_pixels(picture, restored)
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
+    del restored  # pictures may fill half the memory
     progress(40)
     written, _ = formats.read(target)
-    facts = check(picture, restored, written, mark, order.order.output_format)
-    if not facts["untouched"] and formats.write_lossless(restored, original, target):
+    facts = check(picture, changed, written, mark, order.order.output_format)
+    if not facts["untouched"] and formats.write_lossless(_plain(order.path(Names.RESTORED)), original, target):
         # Packed with losses, a detailed picture differs everywhere.
         written, _ = formats.read(target)
-        facts = check(picture, restored, written, mark, order.order.output_format)
+        facts = check(picture, changed, written, mark, order.order.output_format)
     progress(70)
     code = refusal_of_check(facts, order.order)
     if code is FailureCode.MARK_REMAINS and facts["untouched"]:
@@ -169,7 +171,7 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     if code is not None:
         return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, mark.loose)
+    save_crops(order.path(Names.COMPARISON), picture, written, changed)
     return StageReport(facts | accepted_verdict(facts, order.order) | {"warnings": original.notes})
 
 
@@ -195,12 +197,24 @@ def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_mark.mark(order)
     detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order))
+    if detection.step > 1 and detection.height * detection.width > MOST_PIXELS:
+        # At full size these planes take six times the room of the picture.
+        seen = detection.as_seen
+        return Mark(seen.tight, seen.loose, seen.alpha, seen.tint.astype(np.float32), detection.step)
     alpha = detection.alpha
     return Mark(detection.mask_tight, detection.mask_loose, alpha, detection.colour * alpha[..., None])
 
 
-def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
-    """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
+def changed_pixels(picture: Picture, restored: Picture) -> Mask:
+    changed = np.empty(picture.shape[:2], np.bool_)
+    for top in range(0, len(picture), _STRIP_ROWS):
+        strip = np.s_[top : top + _STRIP_ROWS]
+        changed[strip] = (restored[strip] != picture[strip]).any(2)
+    return changed
+
+
+def check(picture: Picture, changed: Mask, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
+    """The written file, compared with the original: whether the mark is gone, and the rest untouched."""
     if written.shape != picture.shape:
         return {
             "residue_before": 1.0,
@@ -209,11 +223,11 @@ def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kin
             "seen_on_flat": 1.0,
             "untouched": False,
         }
+    error = _mean_square(picture, written, ~changed)
+    if mark.step > 1:
+        picture, written = shrunk(picture, mark.step), shrunk(written, mark.step)
     before, after = _residues(mark.tight, picture, written)
     left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
-    changed = (restored != picture).any(2)
-    outside = ~changed
-    error = _mean_square(picture, written, outside)
     decibels = None if error == 0 else round(10 * float(np.log10(255**2 / error)), 2)
     untouched = decibels is None or (kind not in _LOSSLESS and decibels >= _UNTOUCHED_DB)
     return {

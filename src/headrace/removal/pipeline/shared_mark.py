@@ -32,6 +32,7 @@ class Mark(NamedTuple):
     loose: Mask  # where anything may have changed
     alpha: Plane
     tint: Plane  # colour times alpha, in levels
+    step: int = 1  # the planes are of a copy this many times smaller
 
 
 _TIGHT = 0.05  # alpha from which on a pixel is the mark's
