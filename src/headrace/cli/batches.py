@@ -224,7 +224,7 @@ def _ending(report: AnyReport, *, removed: bool, poor: bool) -> str:
     assert report.removal is not None
     if report.removal.needs_review:
         return "to be looked at"
-    return "left as it was" if report.regions else "without a mark"
+    return "left as it was" if any(each.certain for each in report.regions) else "without a mark"
 
 
 def _of_document(report: DocumentReport, wanted: DocumentOrder) -> str:
