@@ -38,7 +38,7 @@ def _pictures(folder: Path, scene: Picture) -> list[Path]:
         share = ink[..., None].astype(np.float32) / 255 * alpha
         picture = Image.fromarray(np.rint(scene * (1 - share) + 255 * share).astype(np.uint8))
         path = folder / f"picture{number}.{('png', 'jpg', 'webp', 'tif')[number % 4]}"
-        picture.save(path, **({"quality": 92} if path.suffix in (".jpg", ".webp") else {}))
+        picture.save(path, quality=92)  # which PNG and TIFF ignore
         made.append(path)
     frames = [Image.open(made[4]).convert("RGB").rotate(0.1 * turn) for turn in range(3)]
     frames[0].save(folder / "moves.gif", save_all=True, append_images=frames[1:], duration=80)
