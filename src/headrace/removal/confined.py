@@ -21,9 +21,10 @@ from headrace.removal.errors import (
 from headrace.removal.report import Order, Report
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.single import run_single
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 
 PICTURE = "headrace.picture"
 # Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
