@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.preloading import preloads
-from headrace.tasks.registry import ProcessLimits, Registry
+from headrace.tasks.registry import Registry
 
 own = Registry()
 

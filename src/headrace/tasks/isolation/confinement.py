@@ -10,7 +10,6 @@ import threading
 from pathlib import Path
 from types import FrameType
 
-from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import sandbox
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from headrace.tasks.registry import ProcessLimits
+from headrace.tasks.execution import ProcessLimits
 
 SET_FROM_OUTSIDE = sys.platform == "linux"  # whether a process can limit another one here
 _Pair = tuple[int, int]

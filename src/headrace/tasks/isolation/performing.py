@@ -8,13 +8,14 @@ from typing import Any
 
 from headrace.tasks.context import Facts, Reporter
 from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import endings, wire
 from headrace.tasks.isolation.errors import CrashCause, Crashed, Killed
 from headrace.tasks.isolation.limits import limited
 from headrace.tasks.isolation.process import Child
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import ProcessLimits, TaskType
+from headrace.tasks.registry import TaskType
 
 _VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step", "save_result"})
 # What a child said just before it died is still on its way; and one that hangs up is about to die.
