@@ -229,6 +229,26 @@ async def test_a_child_without_files_changes_no_modes_and_starts_no_process(
 
 
 @linux
+async def test_a_child_without_files_cannot_raise_its_limits_and_each_task_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits were soft ones that code which was taken over could raise."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    handed = tmp_path / "handed"
+    handed.write_text("hello")
+    order = {"secret": str(handed), "folder": str(tmp_path)}
+    types = (other_program.narrow.get("narrow"), other_program.shut_in.get("shut_in"))
+    async with Standalone(size=1) as processes:
+        with handed.open("r+b") as file:
+            narrow, wide = [await processes.run(each, order, descriptors=(file.fileno(),)) for each in types]
+        assert len(processes.pids) == 1
+    for found in (narrow, wide):
+        assert (found["setrlimit"], found["prlimit"]) == ("PermissionError", "PermissionError")
+    assert narrow["limits"] == [20, 4096]
+    assert wide["limits"] == [ProcessLimits().open_files, ProcessLimits().file_bytes]
+
+
+@linux
 async def test_what_a_handler_starts_cannot_leave_its_group_and_so_ends_with_the_task(
     stand: Stand, tmp_path: Path
 ) -> None:

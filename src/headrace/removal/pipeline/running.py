@@ -101,15 +101,15 @@ class Remover:
         """The handler of the four media types."""
         async with self._job(context, order) as job:
             made = await job.run()
-            if order.batch_id is None:  # else others of the batch may still learn the mark from it
-                await self._forget_steps(job)
+            # Others of a batch may still learn the mark from it.
+            await self._forget_steps(job, but=None if order.batch_id is None else Names.MATTE)
             return made
 
-    async def _forget_steps(self, job: "_Job") -> None:
+    async def _forget_steps(self, job: "_Job", *, but: str | None) -> None:
         """What steps have kept is several times the result, and of no use after it. If the end of the task is lost, the
         next attempt does the steps again."""
         try:
-            await job.space.forget_kept()
+            await job.space.forget_kept(but=but)
         except HeadraceError as exc:  # the sweep finds them
             log.warning("removal.steps_not_removed", task_id=job.context.task_id, error=exc.code)
 
