@@ -56,7 +56,7 @@ _MESSAGES = {
 def process(order: Order, progress: Progress, scratch: Callable[[], Path]) -> Report:
     """Look for a mark, and take it off if a result is asked for. Files of the work lie in the folder of ``scratch``.
 
-    Writes straight to the files that the order names, over what is there. Raises ``PictureUnreadable``,
+    Overwrites the files that the order names. Raises ``PictureUnreadable``,
     ``HintUnusable``, ``CandidateUnknown``, ``TargetUnusable`` and ``ModelDamaged``.
     """
     return _Job(order, scratch()).process(progress)

@@ -178,4 +178,4 @@ def _differences(font: pikepdf.Dictionary) -> dict[int, str]:
 
 
 def _glyph_letter(name: str) -> str:
-    return toUnicode(name)
+    return str(toUnicode(name))

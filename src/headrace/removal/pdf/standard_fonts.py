@@ -21,7 +21,9 @@ _FACES = {
     ("Times", True, False): "Times-Bold",
     ("Times", True, True): "Times-BoldItalic",
 }
-_NAME = re.compile(r"(arial|helvetica|times|courier)(?:new)?(?:ps)?(?:mt)?[,-]?(?:roman|bold|italic|oblique|mt)*")
+_NAME = re.compile(
+    r"(arial|helvetica|times|courier)(?:new)?(?:roman)?(?:ps)?(?:mt)?[,-]?(?:roman|bold|italic|oblique|mt)*"
+)
 
 
 @cache
