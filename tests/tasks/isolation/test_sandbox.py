@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from headrace.tasks.execution import BadTaskType, ProcessLimits
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import Crashed
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import BadTaskType, ProcessLimits, Registry
+from headrace.tasks.registry import Registry
 from tests.tasks.isolation import other_program
 from tests.tasks.isolation.stand import Stand, appearing, closing, eventually, is_gone
 
@@ -225,6 +226,26 @@ async def test_a_child_without_files_changes_no_modes_and_starts_no_process(
     assert [path.stat().st_mode & 0o777 for path in (secret, handed)] == [0o600, 0o600]
     assert found["capabilities"] == ["0" * 16]
     assert found["thread"] == "ran"
+
+
+@linux
+async def test_a_child_without_files_cannot_raise_its_limits_and_each_task_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits were soft ones that code which was taken over could raise."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    handed = tmp_path / "handed"
+    handed.write_text("hello")
+    order = {"secret": str(handed), "folder": str(tmp_path)}
+    types = (other_program.narrow.get("narrow"), other_program.shut_in.get("shut_in"))
+    async with Standalone(size=1) as processes:
+        with handed.open("r+b") as file:
+            narrow, wide = [await processes.run(each, order, descriptors=(file.fileno(),)) for each in types]
+        assert len(processes.pids) == 1
+    for found in (narrow, wide):
+        assert (found["setrlimit"], found["prlimit"]) == ("PermissionError", "PermissionError")
+    assert narrow["limits"] == [20, 4096]
+    assert wide["limits"] == [ProcessLimits().open_files, ProcessLimits().file_bytes]
 
 
 @linux

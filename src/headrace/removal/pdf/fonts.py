@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pikepdf
+from fontTools.agl import toUnicode
 from pikepdf.exceptions import PikepdfError
+
+from headrace.removal.pdf.standard_fonts import standard_widths
 
 _EM = 1000.0
 _GUESSED_WIDTH = 0.6  # of an em, where a font says nothing of its widths
@@ -20,11 +23,6 @@ _SUBSET = re.compile(r"^/?[A-Z]{6}\+")
 _CODECS = {
     "UCS2": "utf-16-be", "UTF16": "utf-16-be", "GB": "gb18030", "RKSJ": "cp932", "B5": "big5", "UHC": "cp949",
     "KSC-EUC": "euc_kr",
-}  # fmt: skip
-_NAMED_GLYPHS = {"space": " ", "hyphen": "-", "period": ".", "comma": ",", "colon": ":", "slash": "/", "exclam": "!"}
-_DIGITS = {
-    "zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
-    "nine": "9",
 }  # fmt: skip
 
 
@@ -75,7 +73,7 @@ def read_font(font: Any) -> Font:
         if font.get("/Subtype") == "/Type0":
             return _composite(font, name)
         letters = _to_unicode(font) or _differences(font)
-        return Font(name, 1, letters, _simple_widths(font), _missing_width(font))
+        return Font(name, 1, letters, _simple_widths(font, name), _missing_width(font))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, PikepdfError):
         return Font(name)
 
@@ -91,10 +89,10 @@ def _composite(font: pikepdf.Dictionary, name: str) -> Font:
     return Font(name, 2, _to_unicode(font), widths, other, encoding.endswith("-V"), codec)
 
 
-def _simple_widths(font: pikepdf.Dictionary) -> dict[int, float]:
+def _simple_widths(font: pikepdf.Dictionary, name: str) -> Mapping[int, float]:
     widths = font.get("/Widths")
     if not isinstance(widths, pikepdf.Array):
-        return {}
+        return standard_widths(name) or {}
     # The glyphs of a Type 3 font are in units of their own.
     unit = abs(float(font.FontMatrix[0])) if font.get("/Subtype") == "/Type3" else 1 / _EM
     first = int(font.get("/FirstChar", 0))
@@ -180,8 +178,4 @@ def _differences(font: pikepdf.Dictionary) -> dict[int, str]:
 
 
 def _glyph_letter(name: str) -> str:
-    if len(name) == 1:
-        return name
-    if name.startswith("uni") and len(name) >= 7:
-        return _unicode(name[3:7].encode()) if re.fullmatch(r"[0-9A-Fa-f]{4}", name[3:7]) else ""
-    return _NAMED_GLYPHS.get(name) or _DIGITS.get(name, "")
+    return str(toUnicode(name))

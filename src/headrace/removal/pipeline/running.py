@@ -24,7 +24,7 @@ from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.removal import passwords
-from headrace.removal.many import MOST_BYTES
+from headrace.removal.many import MAX_VIEWS, MOST_BYTES
 from headrace.removal.orders.errors import DetectionLimit
 from headrace.removal.orders.unpaid import count_detection
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
@@ -54,7 +54,6 @@ from headrace.vault import Vault
 log = logs.get(__name__)
 
 _RESULT_LIMIT = 256 * 1024
-_MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly more
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(StageReport)
 _MADE = TypeAdapter(Made)
@@ -102,15 +101,15 @@ class Remover:
         """The handler of the four media types."""
         async with self._job(context, order) as job:
             made = await job.run()
-            if order.batch_id is None:  # else others of the batch may still learn the mark from it
-                await self._forget_steps(job)
+            # Others of a batch may still learn the mark from it.
+            await self._forget_steps(job, but=None if order.batch_id is None else Names.MATTE)
             return made
 
-    async def _forget_steps(self, job: "_Job") -> None:
+    async def _forget_steps(self, job: "_Job", *, but: str | None) -> None:
         """What steps have kept is several times the result, and of no use after it. If the end of the task is lost, the
         next attempt does the steps again."""
         try:
-            await job.space.forget_kept()
+            await job.space.forget_kept(but=but)
         except HeadraceError as exc:  # the sweep finds them
             log.warning("removal.steps_not_removed", task_id=job.context.task_id, error=exc.code)
 
@@ -194,7 +193,7 @@ class Remover:
             alike = [each for each in siblings if each.size == size_of(asset.meta_json)]
             learnt = await list_learnt(tx, [each.task_id for each in alike])
         width, height = size_of(asset.meta_json) or (0, 0)
-        most = min(_MOST_VIEWS, MOST_BYTES // max(1, 3 * width * height))
+        most = min(MAX_VIEWS, MOST_BYTES // max(1, 3 * width * height))
         return [each.asset_id for each in alike[:most]], learnt
 
     async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
@@ -401,7 +400,7 @@ class _Job:
 
 _METRICS = frozenset(
     ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "outline_left",
-     "seen_on_flat", "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
+     "seen_on_flat", "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method", "verdict")
 )  # fmt: skip
 
 

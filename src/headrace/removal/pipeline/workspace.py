@@ -74,10 +74,11 @@ class Workspace:
             await self._storage.put(stored[name], path)
         return stored
 
-    async def forget_kept(self) -> None:
-        """Remove what all steps of this task have stored for those that follow."""
+    async def forget_kept(self, *, but: str | None = None) -> None:
+        """Remove what all steps of this task have stored for those that follow, ``but`` the file of this name."""
         for name in await self._storage.list_names(f"{self._prefix}/"):
-            await self._storage.delete(name)
+            if but is None or not name.endswith(f".{but}"):
+                await self._storage.delete(name)
 
     async def restore(self, files: Mapping[str, str], *, of: str | None = None) -> bool:
         """Bring back what an earlier attempt kept, of this task or of another of the same user (``of``); False if it is

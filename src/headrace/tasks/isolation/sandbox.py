@@ -9,7 +9,8 @@ no reach            Landlock: neither memory, environment nor open files of proc
 no files            Landlock, for types with ``files=False``: nothing can be opened, written or run; what Python
                     itself has to read can be read, and what the process was handed open stays usable; in the one
                     folder that its pool may be given it can make and open files whose names it knows, and list none;
-                    seccomp: neither mode, owner, times nor attributes of a file change, no process is started
+                    seccomp: neither mode, owner, times nor attributes of a file change, no process is started, no
+                    limit is raised (limits.py)
 no network          seccomp, for types with ``network=False``: no socket can be made
 a program's own     ``confine_program``, for a program of the system that reads a stranger's file: it can read and run
                     what is installed, use one folder as it likes, and make sockets between its own processes alone
@@ -83,6 +84,8 @@ class _Machine:
     groups: tuple[int, ...]  # setsid, setpgid
     clone: int
     forks: tuple[int, ...]
+    setrlimit: int
+    prlimit: int
     attributes: tuple[int, ...]  # what changes mode, owner, times or extended attributes of files, and the root
 
 
@@ -92,6 +95,8 @@ _ARCHITECTURES = {
         groups=(112, 109),
         clone=56,
         forks=(57, 58),
+        setrlimit=160,
+        prlimit=302,
         # chmod, fchmod, fchmodat; chown, fchown, lchown, fchownat; utime, utimes, futimesat, utimensat; chroot; xattrs
         attributes=(90, 91, 268, 92, 93, 94, 260, 132, 235, 261, 280, 161, 188, 189, 190, 197, 198, 199),
     ),
@@ -100,6 +105,8 @@ _ARCHITECTURES = {
         groups=(157, 154),
         clone=220,
         forks=(),
+        setrlimit=164,
+        prlimit=261,
         # fchmod, fchmodat; fchownat, fchown; utimensat; chroot; xattrs
         attributes=(52, 53, 54, 55, 88, 51, 5, 6, 7, 14, 15, 16),
     ),
@@ -261,14 +268,16 @@ def _keep_to_itself(libc: ctypes.CDLL) -> bool:
 
 def _stay_in_group(libc: ctypes.CDLL, *, alone: bool) -> bool:
     """Refuse to leave the process group, by which everything that a task has started is ended. ``alone``: refuse other
-    processes, too, and what Landlock does not know of: to change a file's mode, owner, times and attributes."""
+    processes, too, and what Landlock does not know of: to change a file's mode, owner, times and attributes, or a limit
+    of any process."""
     machine = _ARCHITECTURES.get(platform.machine())
     if machine is None:
         return False
     rules: _Steps = tuple(step for call in machine.groups for step in _refused(call))
     if alone:
-        refused = (*machine.forks, *machine.attributes, _FCHMODAT2)
+        refused = (*machine.forks, *machine.attributes, _FCHMODAT2, machine.setrlimit)
         rules += tuple(step for call in refused for step in _refused(call))
+        rules += _reading_alone(machine.prlimit)
         # glibc makes threads by clone where clone3, whose flags no filter can see, is not known.
         rules += ((_JUMP_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN_CALL))
         rules += (
@@ -297,6 +306,19 @@ def _streams_alone(call: int) -> _Steps:
         (_LOAD, 0, 0, 16 + 8),
         (_AND, 0, 0, _SOCK_TYPES),
         (_JUMP_IF_EQUAL, 1, 0, _SOCK_STREAM),
+        (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, 0),
+    )
+
+
+def _reading_alone(call: int) -> _Steps:
+    """Refuse prlimit with new limits: with a pointer, of which both halves are looked at, as its third argument."""
+    return (
+        (_JUMP_IF_EQUAL, 0, 6, call),
+        (_LOAD, 0, 0, 16 + 8 * 2),
+        (_JUMP_IF_EQUAL, 0, 2, 0),
+        (_LOAD, 0, 0, 16 + 8 * 2 + 4),
+        (_JUMP_IF_EQUAL, 1, 0, 0),
         (_RETURN, 0, 0, _REFUSE),
         (_LOAD, 0, 0, 0),
     )
