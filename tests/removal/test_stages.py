@@ -32,7 +32,7 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, error: HeadraceError) -> 
     def detect(_: StageOrder, progress: Callable[[int], object]) -> None:
         progress(50)
 
-    monkeypatch.setattr(stages, "stages_of", lambda _, animated: SimpleNamespace(**dict.fromkeys(VERBS, detect)))
+    monkeypatch.setattr(stages, "stages_of", lambda _, **__: SimpleNamespace(**dict.fromkeys(VERBS, detect)))
     order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="png")
     told = {**asdict(StageOrder("IMAGE", Stage.DETECTING, str(folder), order)), "order": order.model_dump(mode="json")}
     return stages.run_stage(Context(error), told)  # type: ignore[arg-type]
