@@ -298,10 +298,10 @@ def _keep_to_itself(libc: ctypes.CDLL) -> bool:
 
 
 def _stay_in_group(libc: ctypes.CDLL, *, alone: bool) -> bool:
-    """Refuse to leave the process group, by which a task's processes are ended, and the parts of the kernel in ``DENIED``.
+    """Refuse to leave the process group, by which a task's processes are ended, and the kernel services in ``DENIED``.
 
-    ``alone``: refuse other processes, too, and what Landlock does not govern: changes of a file's mode, owner, times and
-    attributes, or of a limit of any process.
+    ``alone``: refuse other processes, too, and what Landlock does not govern: changes of a file's mode, owner, times
+    and attributes, or of a limit of any process.
     """
     machine = _ARCHITECTURES.get(platform.machine())
     if machine is None:
