@@ -8,4 +8,4 @@ MOST_ANIMATED_PIXELS = 200_000_000
 
 def has_video() -> bool:
     """Whether the stages of videos are there."""
-    return importlib.util.find_spec("headrace.removal.pipeline.video_stages") is not None
+    return importlib.util.find_spec("headrace.removal.video.stages") is not None
