@@ -131,7 +131,7 @@ def _changed_in_place(picture: Any, original: Original, path: str, kind: str) ->
             write_png(original.source, read(original.source)[0], picture, path)
             return True
     except (ValueError, TypeError, OverflowError, RuntimeError, OSError, SyntaxError):
-        pass  # packed anew, as any other
+        pass  # packed again, as any other
     if original.deep:
         original.notes.append(_SHALLOW)
     return False
