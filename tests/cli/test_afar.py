@@ -13,7 +13,6 @@ import pytest
 
 from headrace import logs
 from headrace.cli import serving
-from headrace.cli.direct.answering import all_handlers
 from headrace.cli.wiring import Deployment
 from headrace.database import DatabaseConfig
 from headrace.settings import load
@@ -156,18 +155,6 @@ def _shape(answer: Any) -> Any:
     if isinstance(answer, list):
         return _shape(answer[0]) if answer else []
     return answer
-
-
-async def test_what_is_answered_from_the_database_is_a_route_of_the_api() -> None:
-    from typing import cast
-
-    from headrace.accounts import service
-    from headrace.database import Database
-    from tests.web.test_schema import CHEAP, SECRET, build
-
-    paths = build(cast("Database", None), service.open_accounts(CHEAP, secret=SECRET)).openapi()["paths"]
-    routes = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
-    assert set(all_handlers()) <= routes
 
 
 def test_keys_are_made_by_people_used_and_revoked(call: Call, on_database: Headrace, url: str, key: str) -> None:

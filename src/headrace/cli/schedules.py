@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import given, list_all, path, perform
 from headrace.cli.output import Json, Yes, out, print_json, print_table, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.showing import print_fields, when
@@ -147,7 +147,7 @@ def list_(
         name=name,
         label=[f"{label}={value}" for label, value in pairs(labels).items()] or None,
     )
-    found = perform("schedules list", lambda api: api.list(path("schedules"), asked, limit=limit))
+    found = perform("schedules list", lambda api: list_all(api, path("schedules"), asked, limit=limit))
     if json:
         print_json(found)
         return

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import Api, given, owner_of, path, perform
 from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.payloads import pairs
@@ -57,7 +57,7 @@ def list_(
             status=status or None,
             type=type_,
             queue=queue,
-            user_id=await user_id_of(api, user),
+            **await owner_of(api, user),
             title=title,
             label=labels,
             key=idempotency_key,
