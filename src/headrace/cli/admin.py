@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,10 +12,11 @@ from headrace.accounts import administration, registration, service
 from headrace.accounts.passwords import generate
 from headrace.assembly.newcomers import newcomers
 from headrace.cli import deletions
+from headrace.cli.calls import Api, given, path, perform, user_id_of
 from headrace.cli.opening import operator
 from headrace.cli.output import LOOKING, Json, out, print_json, progress
 from headrace.cli.passwords import read_password
-from headrace.cli.people import get_user
+from headrace.cli.place import on_the_machine
 from headrace.cli.wiring import Deployment, accounts_config, database_of, load_settings, run, secret_key_for
 from headrace.database import Database
 from headrace.settings import Settings
@@ -34,6 +35,7 @@ app.command("deletions")(deletions.deletions)
 
 
 @app.command()
+@on_the_machine
 def create(
     username: Username = "admin",
     email: Annotated[str | None, typer.Option(help="An address, for people to be reached at.")] = None,
@@ -54,14 +56,13 @@ def create(
 @app.command("reset-password")
 def reset_password(username: Username, password_stdin: PasswordStdin = False, json: Json = False) -> None:
     """Give a user another password and end all their sessions."""
-    settings = load_settings()
-    password = read_password() if password_stdin else None
-    with (
-        progress(LOOKING) as report,
-        database_of(settings, role="admin", report=report) as deployment,
-    ):
-        made = run(_reset(settings, deployment, username, password))
-    _print_made(username, None if password else made, json=json)
+    body = given(password=read_password() if password_stdin else None)
+
+    async def act(api: Api) -> Any:
+        user_id = str(await user_id_of(api, username))
+        return await api.ask("POST", path("admin", "users", user_id, "password"), body=body)
+
+    _print_made(username, perform("admin", act)["password"], json=json)
 
 
 async def _create(
@@ -75,15 +76,6 @@ async def _create(
         async with db.transaction() as tx:
             await administration.create_admin(tx, operator("admin"), new, welcomes=known.welcomes)
         return new.username, chosen
-
-
-async def _reset(settings: Settings, deployment: Deployment, username: str, password: str | None) -> str:
-    async with _open(settings, deployment) as (db, known):
-        chosen = password or generate(known.config.passwords)
-        async with db.transaction() as tx:
-            user = await get_user(tx, operator("admin"), username)
-        await administration.reset_password(db, known, operator("admin"), user.id, chosen)
-        return chosen
 
 
 @asynccontextmanager

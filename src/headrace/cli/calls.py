@@ -42,7 +42,7 @@ class Api:
     """The owner in lists where none is named: None for the caller."""
 
     def __init__(self, connection: "Connection") -> None:
-        self._connection = connection
+        self.connection = connection
 
     async def ask(
         self,
@@ -61,7 +61,7 @@ class Api:
         if method == "POST" and body is not None and (key or self.is_remote):
             headers["Idempotency-Key"] = key or ids.new("key")
         with _fields_named():
-            return await self._connection.request(
+            return await self.connection.request(
                 method,
                 path,
                 json=body,
@@ -94,7 +94,7 @@ class Api:
     @asynccontextmanager
     async def stream(self, path: str, params: Mapping[str, Any] | None = None) -> AsyncIterator[AsyncIterator[bytes]]:
         """A large answer in parts."""
-        async with self._connection.stream_bytes(path, params=params, headers=self._identity(None)) as response:
+        async with self.connection.stream_bytes(path, params=params, headers=self._identity(None)) as response:
             yield response.aiter_bytes()
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ def _fields_named() -> Iterator[None]:
         raise
 
 
-def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
+def perform(command: str, act: Callable[[Api], Awaitable[T]], *, needs_database: bool = True) -> T:
     """Do this where the command was sent to."""
     server = place.with_key()
     # httpx loads its own command line, and with it half of Rich, unless that is not there.
@@ -132,7 +132,7 @@ def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     with nothing_is_garbage():
         from headrace.cli import inprocess
 
-    return inprocess.perform(command, act)
+    return inprocess.perform(command, act) if needs_database else inprocess.perform_without_database(command, act)
 
 
 def path(*parts: str) -> str:

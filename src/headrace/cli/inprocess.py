@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from headrace import ids, logs
 from headrace.access import Caller, Credentials, Role
@@ -79,21 +79,29 @@ class LocalApi(Api):
             yield
 
     def _identity(self, acting_for: ActingFor | None) -> dict[str, str]:
-        named = _OPERATOR if acting_for is None else f"{acting_for.user_id} {acting_for.role}"
-        return {"Authorization": f"Bearer {named}"}
+        return {"Authorization": f"Bearer {acting_for.user_id} {acting_for.role}"} if acting_for else {}
 
 
 def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     """Do this on the database of the settings."""
     settings = load()
     logs.configure_later(format=settings.log_format, level=settings.log_level)
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes each request
     with ExitStack() as stack:
         with progress(LOOKING) as report:
             deployment = stack.enter_context(database_of(settings, role=command, report=report))
         # Requests come one at a time: one connection is enough, and one for what watches beside it.
         alone = replace(deployment, app=replace(deployment.app, pool_min=1, pool_max=2))
         return asyncio.run(_perform(settings, alone, command, act))  # uvloop takes longer to load than it saves
+
+
+def perform_without_database(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
+    """Do this where a route answers from the code alone."""
+    return asyncio.run(_perform_without_database(load(), command, act))
+
+
+async def _perform_without_database(settings: Settings, command: str, act: Callable[[Api], Awaitable[T]]) -> T:
+    async with connected(settings, cast("JoinedDatabase", None), operator(command)) as api:
+        return await act(api)
 
 
 async def _perform(settings: Settings, deployment: Deployment, command: str, act: Callable[[Api], Awaitable[T]]) -> T:
@@ -104,6 +112,7 @@ async def _perform(settings: Settings, deployment: Deployment, command: str, act
 
 @asynccontextmanager
 async def connected(settings: Settings, db: JoinedDatabase, who: Who) -> AsyncIterator[LocalApi]:
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes each request
     from headrace.cli.transport import InProcess
 
     async with Parts(settings, db) as parts:
@@ -115,7 +124,7 @@ async def connected(settings: Settings, db: JoinedDatabase, who: Who) -> AsyncIt
             idempotency_lifetime=settings.idempotency_lifetime,
         )
         transport = InProcess(AppByNoun(parts, services))
-        connection = Connection(_URL, "", timeout=_NO_LIMIT, retry=RetryPolicy(retries=0), transport=transport)
+        connection = Connection(_URL, _OPERATOR, timeout=_NO_LIMIT, retry=RetryPolicy(retries=0), transport=transport)
         try:
             yield LocalApi(connection, db)
         finally:

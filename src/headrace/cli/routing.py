@@ -115,7 +115,7 @@ async def _webhooks(parts: Parts) -> Router:
     from headrace.cli.development import for_development
     from headrace.webhooks.routes import create_router
 
-    return create_router(webhooks(for_development(parts.settings), parts.stored_secret()))
+    return create_router(lambda: webhooks(for_development(parts.settings), parts.stored_secret()))
 
 
 async def _files(parts: Parts) -> Router:
