@@ -100,22 +100,25 @@ def perform_without_database(command: str, act: Callable[[Api], Awaitable[T]]) -
 
 
 async def _perform_without_database(settings: Settings, command: str, act: Callable[[Api], Awaitable[T]]) -> T:
-    async with connected(settings, cast("JoinedDatabase", None), operator(command)) as api:
+    async with connected(settings, cast("JoinedDatabase", None), operator(command), embedded=False) as api:
         return await act(api)
 
 
 async def _perform(settings: Settings, deployment: Deployment, command: str, act: Callable[[Api], Awaitable[T]]) -> T:
     await verify_current(deployment.app)
-    async with await JoinedDatabase.connect(deployment.app) as db, connected(settings, db, operator(command)) as api:
+    async with (
+        await JoinedDatabase.connect(deployment.app) as db,
+        connected(settings, db, operator(command), embedded=deployment.embedded) as api,
+    ):
         return await act(api)
 
 
 @asynccontextmanager
-async def connected(settings: Settings, db: JoinedDatabase, who: Who) -> AsyncIterator[LocalApi]:
+async def connected(settings: Settings, db: JoinedDatabase, who: Who, *, embedded: bool) -> AsyncIterator[LocalApi]:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes each request
     from headrace.cli.transport import InProcess
 
-    async with Parts(settings, db) as parts:
+    async with Parts(settings, db, embedded=embedded) as parts:
         services = LocalServices(
             db=db,
             authenticate=_authenticator(who),

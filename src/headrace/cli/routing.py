@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.cli.later import nothing_is_garbage
+from headrace.cli.opening import SECRET_FILE
 from headrace.database import Database
 from headrace.edge.routing import Router
 from headrace.edge.services import Services
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 class Parts:
     """The running parts that routes are made with, opened when a route first needs them."""
 
-    def __init__(self, settings: Settings, db: Database) -> None:
+    def __init__(self, settings: Settings, db: Database, *, embedded: bool) -> None:
         self.settings = settings
         self.db = db
+        self._embedded = embedded
         self.process_secret = os.urandom(32)
         self._opened = AsyncExitStack()
 
@@ -41,6 +43,13 @@ class Parts:
         from headrace.cli.wiring import secret_key
 
         return secret_key(self.settings)
+
+    async def make_secret(self) -> None:
+        """Make the secret key of an embedded deployment before anything is changed there, as `headrace up` does."""
+        if self._embedded and self.settings.secret_key is None and not (self.settings.data_dir / SECRET_FILE).exists():
+            from headrace.cli.wiring import secret_key_for
+
+            await secret_key_for(self.settings, self.db, make=True)
 
     def tasks(self) -> "Tasks":
         return self._tasks
@@ -232,6 +241,8 @@ class AppByNoun:
                 from headrace.web.inprocess import create_inprocess_app
 
                 app = self._apps[make] = create_inprocess_app(self._services, [await make(self._parts)])
+        if scope["method"] != "GET":
+            await self._parts.make_secret()
         await app(scope, receive, send)
 
 
