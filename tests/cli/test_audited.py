@@ -25,7 +25,7 @@ schedules list, schedules show, schedules next, schedules statistics, executions
 plans list, plans show, cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 outbox status, outbox list, outbox show, outbox types, partitions list, archive list, archive verify, archive query,
 webhooks list, webhooks show, webhooks stats, webhooks deliveries, webhooks delivery,
-audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
+tasks steps, tasks types, audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
     **dict.fromkeys(

@@ -54,7 +54,7 @@ def list_(
 def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None, json: Json = False) -> None:
     """How many risks are not closed, the gravest first."""
     asked = given(owner=owner)
-    found = perform("risks board", lambda api: api.ask("GET", f"{_RISKS}/board", params=asked))
+    found = perform("risks board", lambda api: api.ask("GET", path("admin", "risks", "board"), params=asked))
     if json:
         print_json(found)
         return

@@ -189,6 +189,50 @@ def logs(task_id: TaskId, json: Json = False) -> None:
 
 
 @app.command()
+def steps(
+    task_id: TaskId,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    json: Json = False,
+) -> None:
+    """The steps of every attempt, in the order in which they began."""
+    asked = given(failed=failed or None)
+    found = perform("tasks steps", lambda api: api.list(path("tasks", task_id, "steps"), asked, limit=_ALL))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ("attempt", "step", "status", "started", "ms"),
+        [
+            (each["attempt"], each["name"], each["status"], when(each["started_at"]), each["duration_ms"])
+            for each in found
+        ],
+    )
+
+
+@app.command()
+def types(json: Json = False) -> None:
+    """Every kind of task that a worker has registered."""
+    found = perform("tasks types", lambda api: api.list(path("task-types"), limit=None))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ("type", "queue", "priority", "attempts", "limit", "description"),
+        [
+            (
+                each["name"],
+                each["queue"],
+                each["priority"],
+                each["max_attempts"],
+                each["max_running"],
+                each["description"],
+            )
+            for each in found
+        ],
+    )
+
+
+@app.command()
 def why(task_id: TaskId, json: Json = False) -> None:
     """Why a task is not running: the first reason is the one to look at first."""
     explained = perform("tasks why", lambda api: api.ask("GET", path("tasks", task_id, "why")))
