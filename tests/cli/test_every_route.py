@@ -244,7 +244,7 @@ def test_every_route_has_a_command_or_a_reason(routes: set[str]) -> None:
 def test_each_of_these_commands_works_over_an_api(commands: Mapping[str, Any]) -> None:
     named = set(COMMANDS_OF.values())
     assert named <= commands.keys()
-    assert not [name for name in named if not can_be_sent(commands[name]) and not name.startswith("files ")]
+    assert not [name for name in named if not can_be_sent(commands[name])]
 
 
 def test_each_of_these_commands_asks_for_its_route() -> None:
@@ -282,3 +282,19 @@ def test_every_command_loads() -> None:
     for entry in COMMANDS.values():
         module, _, name = entry.home.partition(":")
         assert hasattr(import_module(module), name)
+
+
+WITHOUT_JSON = {
+    **dict.fromkeys(("up", "api", "scheduler", "relay"), "a process: what it notes are lines of a log"),
+    **dict.fromkeys(("usage export", "audit export", "audit roots", "docs", "init"), "writes files"),
+    **dict.fromkeys(("database psql", "database dump", "locks run"), "another program writes there"),
+}
+
+
+def test_every_command_takes_json(commands: Mapping[str, Any]) -> None:
+    without = {
+        name
+        for name, command in commands.items()
+        if "--json" not in {option for each in command.params for option in each.opts}
+    }
+    assert without == WITHOUT_JSON.keys()

@@ -79,7 +79,7 @@ COMMANDS = {
         afar=True,
     ),
     "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again.", afar=True),
-    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
+    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them.", afar=True),
     "backup": Entry(
         "headrace.cli.backup:backup",
         "Write everything to one file while everything runs: rows, roles, files and archives; never the secret key.",

@@ -8,7 +8,7 @@ import typer
 from headrace.cli.calls import given, path, perform
 from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
+from headrace.cli.output import Json, number_of, out, print_done, print_json, print_table, progress, say
 from headrace.cli.place import on_the_machine
 from headrace.cli.showing import minute
 from headrace.cli.times import month_of
@@ -119,14 +119,14 @@ def restore(name: Name, json: Json = False) -> None:
 
 @app.command()
 @on_the_machine
-def discard(name: Name) -> None:
+def discard(name: Name, json: Json = False) -> None:
     """Drop the table that an archive was restored into; the archive stays."""
     _on_archive(
         "archive discard",
         name,
         lambda session, archive: archives.discard(session.deployment.owner, archive, who=session.caller.who),
     )
-    out.print(f"{name} is only in the archive again")
+    print_done({"archive": name, "discarded": True}, f"{name} is only in the archive again", json=json)
 
 
 def _on_archive(command: str, name: str, verb: Callable[[OperatorSession, Archive], Awaitable[T]]) -> T:

@@ -19,7 +19,18 @@ from headrace.cli import audit_import
 from headrace.cli.calls import Api, given, path, perform, user_id_of
 from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, progress_bar, say
+from headrace.cli.output import (
+    AlwaysJson,
+    Json,
+    number_of,
+    out,
+    print_done,
+    print_json,
+    print_table,
+    progress,
+    progress_bar,
+    say,
+)
 from headrace.cli.place import on_the_machine
 from headrace.cli.showing import when
 from headrace.cli.terminal import standard_output
@@ -109,7 +120,7 @@ def _action(event: Mapping[str, Any]) -> str:
 
 
 @app.command()
-def show(event: EventArgument) -> None:
+def show(event: EventArgument, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """Everything about one event, as JSON."""
     print_json(perform("audit show", lambda api: api.ask("GET", path("audit", "events", event))))
 
@@ -223,7 +234,7 @@ def verify(
 
 
 @app.command()
-def proof(event: EventArgument) -> None:
+def proof(event: EventArgument, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """Prove that an event was sealed as it is; `examples/check_proof.py` checks it without Headrace."""
     print_json(perform("audit proof", lambda api: api.ask("GET", path("audit", "events", event, "proof"))))
 
@@ -279,12 +290,12 @@ def seal(json: Json = False) -> None:
 
 @app.command()
 @on_the_machine
-def key() -> None:
+def key(json: Json = False) -> None:
     """Print the public key of HEADRACE_AUDIT_SIGNING_KEY, for those who check signatures."""
     own = signing_key(load_settings())
     if own is None:
         raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
-    out.print(signing.write_key(own.public))
+    print_done({"key": signing.write_key(own.public)}, signing.write_key(own.public), json=json)
 
 
 def _verified(found: Verified, month: date | None) -> str:

@@ -7,7 +7,7 @@ import orjson
 import typer
 
 from headrace.cli.calls import Api, given, path, perform, user_id_of
-from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Settings that change while Headrace runs.", no_args_is_help=True)
@@ -71,14 +71,14 @@ def set_(
 
 
 @app.command()
-def unset(key: Key, tenant: Tenant = None, user: User = None) -> None:
+def unset(key: Key, tenant: Tenant = None, user: User = None, json: Json = False) -> None:
     """Remove a value: the wider scope's holds then, or the default."""
 
     async def act(api: Api) -> None:
         await api.ask("DELETE", path("admin", "configs", key), params=await _scope(api, tenant, user))
 
     perform("configs unset", act)
-    out.print(f"{key} is unset")
+    print_done({"key": key, "deleted": True}, f"{key} is unset", json=json)
 
 
 @app.command()

@@ -6,7 +6,7 @@ import typer
 
 from headrace.cli.calls import Api, given, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, out, print_json, print_table, say
+from headrace.cli.output import AlwaysJson, Json, out, print_json, print_table, say
 from headrace.cli.place import on_the_machine
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
@@ -74,7 +74,7 @@ def list_(
 
 
 @app.command()
-def show(event: EventId) -> None:
+def show(event: EventId, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """One event with its data, as JSON."""
     print_json(perform("outbox show", lambda api: api.ask("GET", path("admin", "outbox", "events", event))))
 

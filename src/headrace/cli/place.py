@@ -20,7 +20,6 @@ import typer
 
 from headrace.errors import Invalid
 
-LOCAL = "http://127.0.0.1:8080"
 _PANEL = "On a server elsewhere"
 
 

@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from headrace.cli.calls import Answer, Api, given, path, perform
-from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Plans: what can be bought, for how much.", no_args_is_help=True)
@@ -107,7 +107,7 @@ def change(
 
 
 @app.command()
-def remove(plan: PlanName) -> None:
+def remove(plan: PlanName, json: Json = False) -> None:
     """Delete a plan that nobody ever had; `change --not-offered` for one that somebody had."""
 
     async def act(api: Api) -> None:
@@ -115,7 +115,7 @@ def remove(plan: PlanName) -> None:
         await api.ask("DELETE", path("admin", "plans", found["id"]))
 
     perform("plans remove", act)
-    out.print(f"{plan} is deleted")
+    print_done({"plan": plan, "deleted": True}, f"{plan} is deleted", json=json)
 
 
 async def _find(api: Api, plan: str) -> Answer:

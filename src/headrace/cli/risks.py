@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.calls import given, path, perform
-from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 from headrace.errors import Invalid
@@ -121,10 +121,10 @@ def change(
 
 
 @app.command()
-def remove(risk_id: RiskId) -> None:
+def remove(risk_id: RiskId, json: Json = False) -> None:
     """Strike out a risk that was entered in error; close one that is over."""
     perform("risks remove", lambda api: api.ask("DELETE", path("admin", "risks", risk_id)))
-    out.print(f"{risk_id} is struck out")
+    print_done({"risk_id": risk_id, "deleted": True}, f"{risk_id} is struck out", json=json)
 
 
 @app.command()

@@ -66,7 +66,15 @@ class Parts:
         from headrace.vault import derive_key
 
         key = derive_key(self.stored_secret(), "files.links")
-        return cast("Files", await self.open(open_files(self.settings, link_key=key, public_url="")))
+        return cast("Files", await self.open(open_files(self.settings, link_key=key, public_url=_url(self.settings))))
+
+
+def _url(settings: Settings) -> str:
+    """How clients reach the API of this deployment."""
+    if settings.api_public_url is not None:
+        return str(settings.api_public_url).rstrip("/")
+    host = "127.0.0.1" if settings.api_host in ("0.0.0.0", "::") else settings.api_host  # noqa: S104
+    return f"http://{host}:{settings.api_port}"
 
 
 async def _tasks(parts: Parts) -> Router:

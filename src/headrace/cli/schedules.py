@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli.calls import given, list_all, path, perform
-from headrace.cli.output import Json, Yes, out, print_json, print_table, say
+from headrace.cli.output import Json, Yes, out, print_done, print_json, print_table, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.showing import print_fields, when
 from headrace.cli.times import instant
@@ -208,12 +208,12 @@ def disable(
 
 
 @app.command()
-def delete(schedule_id: ScheduleId, yes: Yes = False) -> None:
+def delete(schedule_id: ScheduleId, yes: Yes = False, json: Json = False) -> None:
     """Remove a schedule with its history; what runs goes on as a task."""
     if not yes:
         typer.confirm(f"Delete {schedule_id} and its history?", abort=True)
     perform("schedules delete", lambda api: api.ask("DELETE", path("schedules", schedule_id)))
-    out.print(f"{schedule_id} is deleted")
+    print_done({"id": schedule_id, "deleted": True}, f"{schedule_id} is deleted", json=json)
 
 
 @app.command("run")

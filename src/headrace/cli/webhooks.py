@@ -10,7 +10,7 @@ import typer
 
 from headrace.cli.calls import ActingFor, Api, given, list_all, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, Yes, number_of, out, print_json, print_table
+from headrace.cli.output import Json, Yes, number_of, out, print_done, print_json, print_table
 from headrace.cli.place import on_the_machine
 from headrace.cli.words import one_of
 from headrace.errors import Invalid
@@ -118,12 +118,12 @@ def resume(endpoint: Id, json: Json = False) -> None:
 
 
 @app.command()
-def delete(endpoint: Id, yes: Yes = False) -> None:
+def delete(endpoint: Id, yes: Yes = False, json: Json = False) -> None:
     """Remove an endpoint; what waits is not sent."""
     if not yes:
         typer.confirm(f"Delete the endpoint {endpoint}?", abort=True)
     _ask("delete", "DELETE", path("webhooks", "endpoints", endpoint))
-    out.print(f"{endpoint} deleted")
+    print_done({"id": endpoint, "deleted": True}, f"{endpoint} deleted", json=json)
 
 
 @app.command("rotate-secret")
