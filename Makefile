@@ -51,7 +51,7 @@ nightly: setup-dev   ## all tests and the slow ones, oldest and newest PostgreSQ
 	@scripts/setup bench
 	@scripts/nightly $(args)
 
-check: setup-dev     ## format, lint, types, layers, dependencies, lock files, migrations, pipeline, generated docs
+check: setup-dev     ## format, lint, types, layers, dependencies, lock files, migrations, pipeline, words, generated docs
 	@$(python) -m ruff format --check --quiet . || { echo "headrace: run make fmt" >&2; exit 1; }
 	@$(python) -m ruff check --quiet .
 	@$(python) -m mypy
@@ -61,6 +61,7 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@scripts/check-migrations
 	@scripts/check-delivery
 	@scripts/requirements --check
+	@scripts/check-words
 	@$(python) -m headrace docs --check
 	@scripts/console check
 	@echo "all checks passed"

@@ -25,11 +25,11 @@ from rich.table import Table
 from benchmarks import removal_documents, video_clips
 from benchmarks.eye import Picture, _framed, grown, psnr
 from benchmarks.eye_marks import KINDS, Mark
-from headrace.removal import many
 from headrace.removal.eye.detecting import detect
 from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.solving import solve
-from headrace.removal.report import Order
+from headrace.removal.local import process_many
+from headrace.removal.report import ManyOrder, Order
 from headrace.removal.video.job import process
 from headrace.removal.video.model import VideoOrder
 
@@ -141,7 +141,8 @@ def _same_mark(photos: list[Picture], mark: Mark, folder: Path, *, quick: bool) 
         source = folder / f"{number}.jpg"
         cv2.imwrite(str(source), mark.over(photo)[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
         orders.append(Order(str(source), result=str(folder / f"{number}.clean.jpg")))
-    many.process(many.ManyOrder(tuple(orders)), lambda _: None)
+    with tempfile.TemporaryDirectory() as scratch:
+        process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: Path(scratch))
     inside, beside, found = grown(mark.alpha > 0.02, 2), [], []
     outside = ~grown(mark.alpha > 0, 16)  # a JPEG's blocks
     for order, photo in zip(orders, photos, strict=True):

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from headrace.library.program import Headrace
     from headrace.tasks.context import BlockingTaskContext, Step, TaskContext
     from headrace.tasks.errors import Fatal, LeaseLost, Snooze, TaskCanceled
+    from headrace.tasks.execution import Backoff, ProcessLimits
     from headrace.tasks.model import Task, TaskSpec, TaskStatus
     from headrace.tasks.options import TaskOptions
-    from headrace.tasks.registry import Backoff, ProcessLimits, Registry
+    from headrace.tasks.registry import Registry
     from headrace.tasks.worker.config import WorkerConfig
 
 __version__ = "0.1.0"
@@ -46,14 +47,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Backoff": "headrace.tasks.registry",
+    "Backoff": "headrace.tasks.execution",
     "BlockingTaskContext": "headrace.tasks.context",
     "Client": "headrace.client",
     "Fatal": "headrace.tasks.errors",
     "Headrace": "headrace.library.program",
     "HeadraceError": "headrace.errors",
     "LeaseLost": "headrace.tasks.errors",
-    "ProcessLimits": "headrace.tasks.registry",
+    "ProcessLimits": "headrace.tasks.execution",
     "Registry": "headrace.tasks.registry",
     "Snooze": "headrace.tasks.errors",
     "Step": "headrace.tasks.context",

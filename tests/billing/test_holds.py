@@ -11,10 +11,11 @@ from headrace.tasks import settling
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Fatal, FollowerMissing
+from headrace.tasks.execution import BadTaskType
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Ending, Outcome, TaskSpec
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import BadTaskType, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker.endings import Writer
 from tests.billing import stand
 from tests.tasks import sql

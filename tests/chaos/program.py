@@ -16,7 +16,8 @@ from pydantic import BaseModel, Field
 from headrace.database import Database, DatabaseConfig
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Snooze
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.execution import Backoff
+from headrace.tasks.registry import Registry
 from tests.races.engine_program import ADD_APART, ADD_FINISHING, STARTED
 
 registry = Registry()

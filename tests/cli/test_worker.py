@@ -32,7 +32,8 @@ from tests.e2e.program import HEADRACE, Program, environment, eventually
 
 PROGRAM = """
 import asyncio, os, signal
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.execution import Backoff
+from headrace.tasks.registry import Registry
 from datetime import timedelta
 
 registry = Registry()

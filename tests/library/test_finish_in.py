@@ -13,8 +13,8 @@ from headrace.connections import NoTransaction, UnknownConnection
 from headrace.database import Database
 from headrace.library.program import Headrace
 from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.execution import Backoff
 from headrace.tasks.model import TaskStatus
-from headrace.tasks.registry import Backoff
 from tests.library.test_headrace import (
     WAYS,
     Way,

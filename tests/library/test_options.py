@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from headrace import Registry
-from headrace.tasks.registry import BadTaskType
+from headrace.tasks.execution import BadTaskType
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from headrace.schedules.loop import Scheduler
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Snooze
-from headrace.tasks.registry import Backoff
+from headrace.tasks.execution import Backoff
 from headrace.tasks.worker.figures import BOUNDS, Figures
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig

@@ -19,8 +19,9 @@ from typing import Any
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import HeadraceError
 from headrace.tasks.context import TaskContext
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 

@@ -16,8 +16,8 @@ from headrace.access import Role
 from headrace.database import Database
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import TaskChanged, TaskOver
+from headrace.tasks.execution import Backoff
 from headrace.tasks.model import TaskStatus
-from headrace.tasks.registry import Backoff
 from headrace.tasks.service import cancel_task
 from tests.races import engine_types
 from tests.tasks.conftest import Bench

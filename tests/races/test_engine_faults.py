@@ -13,10 +13,10 @@ import pytest
 from headrace.database import Database, DatabaseConfig, Isolation, Row, Tx
 from headrace.database_errors import DatabaseUnavailable
 from headrace.tasks.context import TaskContext
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, Transition
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import Backoff
 from headrace.tasks.worker import store, writing
 from headrace.tasks.worker.endings import Writer
 from tests.races.engine_stand import line_to

@@ -26,6 +26,7 @@ from headrace.removal.orders.unpaid import (
 )
 from headrace.removal.pipeline import picture_stages
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.pipeline.shared_mark import Mark
 from headrace.tasks.store.tasks import purge_deleted
 from tests.assets import stand
 from tests.assets.plain import PlainInspector
@@ -147,7 +148,7 @@ def test_a_detailed_png_as_webp_is_not_called_damaged(tmp_path: Path, monkeypatc
     for name in (Names.SOURCE, Names.RESTORED):
         Image.fromarray(noise).save(tmp_path / name, "PNG")
     flat = np.zeros((64, 64), np.bool_)
-    mark = SimpleNamespace(loose=flat, tight=flat, alpha=flat.astype(np.float32), tint=noise.astype(np.float32))
+    mark = Mark(flat, flat, flat.astype(np.float32), noise.astype(np.float32))
     monkeypatch.setattr(picture_stages, "mark_of", lambda _: mark)
     order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="webp", accept_poor=True)
     stage = StageOrder("IMAGE", Stage.PACKAGING, str(tmp_path), order)

@@ -8,10 +8,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import confined, pictures
+from headrace.removal import confined
 from headrace.removal.comparison import blended
 from headrace.removal.confined import carry_out
-from headrace.removal.errors import HintUnusable
+from headrace.removal.errors import CandidateUnknown, HintUnusable
+from headrace.removal.local import process
 from headrace.removal.report import Order, Removal, Report
 from tests.cli.conftest import Call, call
 
@@ -43,13 +44,15 @@ def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path
     (tmp_path / "broken.png").write_bytes(b"no picture")
     wrong = {
         "outside the picture of 320 x 240": Order(photo, boxes=((320, 0, 5, 5),)),
-        "a mask has the picture's size, 320 x 240": Order(photo, drawn=small),
-        "not a picture that can be read": Order(photo, drawn=str(tmp_path / "broken.png")),
+        "The mask has 9 x 9 pixels, the picture 320 x 240": Order(photo, drawn=small),
+        "The mask is not a picture that can be read": Order(photo, drawn=str(tmp_path / "broken.png")),
     }
-    for why, order in wrong.items():
+    for number, (why, order) in enumerate(wrong.items()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
         with pytest.raises(HintUnusable, match=why):
-            pictures.process(order, lambda _: None, lambda: tmp_path)
-    with pytest.raises(HintUnusable, match="no region 99"):
+            process(order, lambda _: None, lambda folder=folder: folder)  # type: ignore[misc]
+    with pytest.raises(CandidateUnknown, match="no candidate 99"):
         carry_out(Order(photo, only=(99,)))  # told through the child, too
 
 

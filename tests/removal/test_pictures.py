@@ -62,7 +62,7 @@ def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name:
 @pytest.mark.parametrize("poor", [False, True])
 def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch, poor: bool) -> None:
     removal = Removal(True, None, 0.1, poor, computed=5, invented=6, warnings=("CMYK becomes RGB",))
-    report = Report(9, 9, 0.6, (MarkedRegion(1, 2, 3, 4, 0.6, 5),), 0.1, 0.2, removal)
+    report = Report(9, 9, 0.6, (MarkedRegion(1, 2, 3, 4, 0.6, True),), 0.1, 0.2, removal)
     monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
     for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):
         assert call(*words, "--accept-poor").code == 0

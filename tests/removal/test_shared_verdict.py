@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
@@ -9,10 +10,14 @@ import pytest
 from PIL import Image
 
 from headrace.removal import many
+from headrace.removal.eye import detecting
+from headrace.removal.eye.model import Detection
 from headrace.removal.eye.plates import Box
+from headrace.removal.local import process_many
 from headrace.removal.pipeline import messages, picture_stages
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
-from headrace.removal.report import LIKELY_GOOD, POOR, Order
+from headrace.removal.report import ManyOrder, Order
+from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, Verdict
 from headrace.removal.views import keeping, plated
 from headrace.removal.views.solving import Guess, Matte
 from tests.removal import clips
@@ -28,24 +33,35 @@ def marked(scene: clips.Picture) -> clips.Picture:
 
 
 @pytest.mark.parametrize("strength", [1.0, 0.7])
-def test_a_mark_that_is_taken_off_by_half_is_refused_for_all_pictures(  # W-08
+def test_a_shared_mark_that_leaves_a_trace_is_not_used(  # W-08
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strength: float
 ) -> None:
     weak = replace(MATTE, alpha=MATTE.alpha * np.float32(strength), tint=MATTE.tint * np.float32(strength))
     monkeypatch.setattr(plated, "solve_plated", lambda *_: weak)
+    alone: list[object] = []
+
+    def detect(picture: object, **how: object) -> Detection:
+        alone.append(picture)
+        return detecting.detect(picture, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(picture_stages, "detecting", SimpleNamespace(detect=detect))
     orders = []
     for number, scene in enumerate(clips.scenes(4)):
         source = tmp_path / f"{number}.png"
         Image.fromarray(marked(scene)).save(source)
         orders.append(Order(str(source), result=str(tmp_path / f"{number}.clean.png")))
-    reports = many.process(many.ManyOrder(tuple(orders)), lambda _: None).reports
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    reports = process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: scratch).reports
+    assert len(alone) == (0 if strength == 1 else 4)
     for order, report in zip(orders, reports, strict=True):
         assert report is not None
         assert report.removal is not None
         assert order.result is not None
-        assert report.removal.removed is Path(order.result).exists() is (strength == 1)
-        assert (report.removal.confidence >= LIKELY_GOOD) is report.removal.removed
-        assert (report.removal.reason is None) is report.removal.removed
+        assert report.removal.removed is Path(order.result).exists()
+        if strength == 1:
+            assert report.removal.verdict is Verdict.CLEAN
+            assert report.removal.confidence >= MIN_CLEAN_CONFIDENCE
 
 
 def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_path: Path) -> None:  # W-08
@@ -55,7 +71,7 @@ def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_pa
     order = StageOrder("image", Stage.INPAINTING, str(tmp_path), told, earlier={"shared": True})
     report = picture_stages.inpaint(order, lambda _: None)
     assert (report.refused, report.keeps) == (FailureCode.POOR_RESULT, [Names.HELD_BACK])
-    assert report.facts["confidence"] < LIKELY_GOOD
+    assert report.facts["confidence"] < MIN_CONFIDENCE
     said = messages.refusal(report, told).message
     assert said.startswith("24% of the mark can still be seen")
     assert "accept_poor" in said
@@ -68,7 +84,7 @@ def test_a_poor_result_is_one_of_little_confidence_and_says_what_is_left() -> No
     assert not taken.poor
     assert taken.doubt is None
     outlined = replace(taken, left=0.25)
-    assert LIKELY_GOOD <= outlined.confidence < POOR
+    assert MIN_CONFIDENCE <= outlined.confidence < MIN_CLEAN_CONFIDENCE
     assert outlined.doubt == "25% of the mark's outline stays"
     assert outlined.refused is None
 

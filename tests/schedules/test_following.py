@@ -14,9 +14,9 @@ from headrace.schedules.service import run_schedule, update_schedule
 from headrace.schedules.truncation import RESULT_LIMIT, STACK_LIMIT
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import ExtensionRefused, Fatal, Snooze
+from headrace.tasks.execution import Backoff
 from headrace.tasks.model import Claimed
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import Backoff
 from headrace.tasks.service import retry_task
 from headrace.tasks.worker import feeding, store
 from headrace.tasks.worker.config import WorkerConfig

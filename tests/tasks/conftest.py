@@ -12,9 +12,10 @@ import pytest
 from headrace import ids
 from headrace.database import Database, Row
 from headrace.tasks.catalog import RegistryCatalog
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker

@@ -15,9 +15,9 @@ from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.events import OutboxFollower
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Change, TaskSpec, Transition
-from headrace.tasks.registry import Backoff
 from headrace.tasks.service import cancel_task, retry_task, submit_task
 from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench

@@ -21,9 +21,10 @@ from headrace.tasks import live
 from headrace.tasks.catalog import StoredCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import PayloadInvalid, TaskSpecInvalid
+from headrace.tasks.execution import BadTaskType
 from headrace.tasks.limit_keys import is_rule, limit_key
 from headrace.tasks.model import TaskSpec
-from headrace.tasks.registry import BadTaskType, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 from headrace.tasks.routes import create_router
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter

@@ -32,8 +32,8 @@ from headrace.operations.sessions import session, try_lock
 from headrace.storage import StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
+from headrace.tasks.execution import Backoff
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import Backoff
 from headrace.tasks.service import cancel_task, retry_task
 from tests.conftest import MakeDatabase, TestServer
 from tests.missing_programs import missing

@@ -27,9 +27,9 @@ from headrace.tasks.errors import (
     UnknownTaskType,
 )
 from headrace.tasks.events import OutboxFollower
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Task, TaskSpec, TaskStatus
-from headrace.tasks.registry import Backoff
 from headrace.tasks.why import explain
 from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench

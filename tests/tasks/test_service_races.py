@@ -16,10 +16,11 @@ from headrace.tasks import queues, service, submit
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import TaskChanged, TaskNotOver, TaskOver
 from headrace.tasks.events import OutboxFollower
+from headrace.tasks.execution import Backoff
 from headrace.tasks.followers import Followers
 from headrace.tasks.model import Ending, Outcome, TaskSpec
 from headrace.tasks.reaping import Reaper
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker import store
 from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import Writer

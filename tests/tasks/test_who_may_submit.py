@@ -19,8 +19,9 @@ from headrace.tasks.caps import Caps
 from headrace.tasks.catalog import StoredCatalog, declare_types
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import TypeDenied, UnknownTaskType
+from headrace.tasks.execution import BadTaskType
 from headrace.tasks.followers import Followers
-from headrace.tasks.registry import BadTaskType, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.routes import create_router
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter

@@ -10,7 +10,7 @@ from headrace.access import Caller, Role
 from headrace.tasks import queues, service
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
-from headrace.tasks.registry import Backoff
+from headrace.tasks.execution import Backoff
 from headrace.tasks.store import obstacles
 from headrace.tasks.why import Code, Reason, explain
 from headrace.tasks.worker.store import BEAT

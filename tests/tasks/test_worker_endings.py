@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
-from headrace.tasks.registry import Backoff
+from headrace.tasks.execution import Backoff
 from tests.tasks.conftest import AT_ONCE, Bench
 
 

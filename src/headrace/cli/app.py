@@ -35,7 +35,7 @@ COMMANDS = {
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id.", afar=True),
     "detect": Entry(
         "headrace.cli.removal:detect",
-        "Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if there is none.",
+        "Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain.",
     ),
     "remove": Entry(
         "headrace.cli.removal:remove",

@@ -2,8 +2,6 @@
 
 import glob
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,8 @@ from typing import Any
 import typer
 
 from headrace.cli import clips
-from headrace.cli.output import POOR_RESULT, err, number_of, out, print_json, progress, say
+from headrace.cli.bars import Bars, OnProgress, progress_bars
+from headrace.cli.output import POOR_RESULT, number_of, out, print_json, say
 from headrace.cli.signals import ending_in_order
 from headrace.errors import HeadraceError
 from headrace.removal import confined, confined_documents, confined_many, confined_videos
@@ -21,10 +20,8 @@ from headrace.removal.errors import TargetUnusable
 from headrace.removal.report import Order, Report
 from headrace.removal.video.model import VideoOrder, VideoReport
 from headrace.removal.video.recognising import is_clip
-from headrace.visible import make_visible
 
 AnyReport = DocumentReport | Report | VideoReport
-OnProgress = Callable[[int], object]
 
 POOR = "a poor result: look at it before you use it"
 
@@ -108,7 +105,7 @@ def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
     8 if a result is poor."""
     if len(items) > 1 and wanted.document.only:
         raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
-    with _bars(len(items)) as bars:
+    with progress_bars(len(items)) as bars:
         done = _same_mark(items, wanted, bars) if wanted.same_mark else {}
         for number, item in enumerate(items):
             if number not in done:
@@ -129,7 +126,7 @@ def remove(items: list[Item], wanted: Wanted, *, json: bool) -> None:
         raise typer.Exit(POOR_RESULT)
 
 
-def _remove_one(item: Item, wanted: Wanted, bars: "_Bars", *, alone: bool) -> _Done:
+def _remove_one(item: Item, wanted: Wanted, bars: Bars, *, alone: bool) -> _Done:
     try:
         with ending_in_order():
             report = _carried_out(item, wanted, bars.file(f"working on {item.file}"))
@@ -166,7 +163,7 @@ def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> 
     return confined.carry_out(picture, on_progress=on_progress)
 
 
-def _same_mark(items: list[Item], wanted: Wanted, bars: "_Bars") -> dict[int, _Done]:
+def _same_mark(items: list[Item], wanted: Wanted, bars: Bars) -> dict[int, _Done]:
     """The pictures among the files, all at once; those that the others say nothing of are left to be done alone."""
     pictures = {
         number: item for number, item in enumerate(items) if not is_clip(item.file) and recognise(item.file) is None
@@ -224,7 +221,7 @@ def _ending(report: AnyReport, *, removed: bool, poor: bool) -> str:
     assert report.removal is not None
     if report.removal.needs_review:
         return "to be looked at"
-    return "left as it was" if report.regions else "without a mark"
+    return "left as it was" if any(each.certain for each in report.regions) else "without a mark"
 
 
 def _of_document(report: DocumentReport, wanted: DocumentOrder) -> str:
@@ -233,53 +230,3 @@ def _of_document(report: DocumentReport, wanted: DocumentOrder) -> str:
     gone = [each for each in report.candidates if each.id in report.removed]
     pages = {page for each in gone for page in each.pages if wanted.takes_page(page)}
     return f"{number_of(len(gone), 'mark')} taken off {number_of(len(pages), 'page')} in {report.seconds:.1f} s"
-
-
-class _Bars:
-    """A bar for the file at work and one for all; where they cannot be written over, a line for each file."""
-
-    def __init__(self, bar: Any | None, count: int) -> None:
-        self._bar, self._count = bar, count
-        self._one = self._all = None
-        if bar is not None:
-            self._one = bar.add_task("", total=100)
-            self._all = bar.add_task(f"0 of {count} files", total=100 * count) if count > 1 else None
-        self._done = 0
-
-    def file(self, doing: str) -> OnProgress | None:
-        bar = self._bar
-        if bar is None:
-            say(f"· {doing}" if self._count == 1 else f"· {min(self._done + 1, self._count)} of {self._count}: {doing}")
-            return None
-        bar.update(self._one, description=make_visible(doing), completed=0)
-
-        def report(percent: int) -> None:
-            bar.update(self._one, completed=percent)
-            if self._all is not None:
-                bar.update(self._all, completed=100 * self._done + percent)
-
-        return report
-
-    def finished(self, count: int) -> None:
-        self._done = count
-        if self._bar is not None and self._all is not None:
-            self._bar.update(self._all, completed=100 * count, description=f"{count} of {self._count} files")
-
-
-@contextmanager
-def _bars(count: int) -> Iterator[_Bars]:
-    if not err.is_terminal:
-        yield _Bars(None, count)
-        return
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        yield _Bars(bar, count)
-
-
-@contextmanager
-def watched(doing: str) -> Iterator[OnProgress | None]:
-    """With a line that says how far it is, where it can be written over: a log wants one line for each file."""
-    with ending_in_order(), progress(doing) as said:
-        yield (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.cli.bars import watched
 from headrace.cli.output import number_of, out, print_json, print_table, say
 from headrace.removal import confined_videos
 from headrace.removal.candidates import Mode, Outcome
@@ -71,8 +72,6 @@ def placed(box: Rectangle, when: str | None) -> Placed:
 
 def detect(asked: VideoOrder, *, json: bool) -> None:
     """Print what may be a mark in a clip; exits with 1 if nothing is."""
-    from headrace.cli.batches import watched
-
     with watched(f"looking at {asked.source}") as on_progress:
         report = confined_videos.carry_out(asked, on_progress=on_progress)
     if json:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.batches import watched
+from headrace.cli.bars import watched
 from headrace.cli.output import number_of, out, print_json, print_table, say
 from headrace.removal import confined_documents
 from headrace.removal.candidates import Box, Candidate, DocumentOrder, Mode

@@ -42,7 +42,7 @@ def detect(
     password_file: documents.PasswordFile = None,
     json: Json = False,
 ) -> None:
-    """Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if there is none."""
+    """Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain."""
     if is_clip(picture):
         drawn = _named(overlay)
         clips.detect(VideoOrder(str(picture), overlay=drawn, threads=threads, force=force), json=json)
@@ -60,10 +60,11 @@ def detect(
     if json:
         print_json(report.as_json())
     else:
-        out.print(_told(report))
+        out.print(_summary(report))
         for number, region in enumerate(report.regions, 1):
-            out.print(f"{number}: {_place(region)}, score {region.score:.2f}")
-    if not report.regions:
+            doubt = "" if region.certain else ", removed only if named with --only"
+            out.print(f"{number}: {_place(region)}, score {region.score:.2f}{doubt}")
+    if not any(region.certain for region in report.regions):
         raise typer.Exit(1)
 
 
@@ -168,7 +169,7 @@ def remove(
     elif removal.removed:
         out.print(target)
         say(
-            f"{_told(report)}; {removal.computed:,} pixels computed, {removal.invented:,} invented, "
+            f"{_summary(report)}; {removal.computed:,} pixels computed, {removal.invented:,} invented, "
             f"confidence {removal.confidence:.2f}"
         )
     else:
@@ -235,11 +236,11 @@ def _no_stream(target: Path) -> Path:
     return target
 
 
-def _told(report: Report) -> str:
-    if not report.regions:
-        return f"no mark seen (score {report.score:.2f})"
-    first = report.regions[0]
-    count = len(report.regions)
+def _summary(report: Report) -> str:
+    regions = [region for region in report.regions if region.certain]
+    if not regions:
+        return f"no certain mark (score {report.score:.2f})"
+    first, count = regions[0], len(regions)
     return f"a mark in {count} part{'s' * (count > 1)}, score {report.score:.2f}, the surest {_place(first)}"
 
 

@@ -9,14 +9,22 @@ from pydantic import TypeAdapter
 
 from headrace import extras
 from headrace.errors import HeadraceError
-from headrace.removal import pictures, places
-from headrace.removal.errors import HintUnusable, ModelDamaged, PictureUnreadable, RemovalMissing, TargetUnusable
+from headrace.removal import places
+from headrace.removal.errors import (
+    CandidateUnknown,
+    HintUnusable,
+    ModelDamaged,
+    PictureUnreadable,
+    RemovalMissing,
+    TargetUnusable,
+)
 from headrace.removal.report import Order, Report
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.single import run_single
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 
 PICTURE = "headrace.picture"
 # Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
@@ -25,7 +33,7 @@ _GIGABYTES, _GIGABYTES_A_TILE = 4, 1
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")
 _ERRORS: dict[str, type[HeadraceError]] = {
-    each.code: each for each in (HintUnusable, ModelDamaged, PictureUnreadable, TargetUnusable)
+    each.code: each for each in (CandidateUnknown, HintUnusable, ModelDamaged, PictureUnreadable, TargetUnusable)
 }
 
 
@@ -63,8 +71,10 @@ def picture_type(threads: int) -> TaskType:
 
 def clean(context: BlockingTaskContext, order: Order) -> Report:
     """The handler. What is wrong with a picture will not be better at the next attempt."""
+    from headrace.removal.local import process
+
     try:
-        return pictures.process(order, context.progress, lambda: context.scratch)
+        return process(order, context.progress, lambda: context.scratch)
     except tuple(_ERRORS.values()) as exc:
         raise Fatal(exc.message, code=exc.code) from exc
 

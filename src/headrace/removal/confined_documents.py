@@ -22,9 +22,10 @@ from headrace.removal.errors import (
 )
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.single import run_single
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 
 DOCUMENT = "headrace.document"
 _ENDINGS = {"pdf": (".pdf",), "pptx": (".pptx", ".ppsx", ".potx", ".pptm"), "ppt": (".ppt", ".pps", ".pptx")}

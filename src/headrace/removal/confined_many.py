@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 from headrace.errors import HeadraceError
 from headrace.removal import confined, places
 from headrace.removal.errors import ModelDamaged, PictureUnreadable, TargetUnusable
-from headrace.removal.many import FEWEST, ManyOrder, ManyReport
-from headrace.removal.report import Order, Report
+from headrace.removal.many import FEWEST
+from headrace.removal.report import ManyOrder, ManyReport, Order, Report
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
@@ -68,9 +68,9 @@ def many_type(threads: int) -> TaskType:
 
 def clean(context: BlockingTaskContext, order: ManyOrder) -> ManyReport:
     """The handler."""
-    from headrace.removal.many import process
+    from headrace.removal.local import process_many
 
     try:
-        return process(order, context.progress)
+        return process_many(order, context.progress, lambda: context.scratch)
     except tuple(_ERRORS.values()) as exc:
         raise Fatal(exc.message, code=exc.code) from exc

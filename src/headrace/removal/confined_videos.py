@@ -21,9 +21,10 @@ from headrace.removal.errors import (
 from headrace.removal.video.model import VideoOrder, VideoReport
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.errors import Crashed, HandlerFailed
 from headrace.tasks.isolation.single import run_single
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 
 VIDEO = "headrace.video"
 _ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".webm")

@@ -1,103 +1,23 @@
-"""The same mark over many pictures of one size: learnt from all of them, taken off each. A pure job, as ``pictures``.
+"""The same mark over many pictures of one size: learned from all of them, taken off each."""
 
-A file from anywhere may be made to harm: call ``process`` in a child process, as ``confined_many.carry_out`` does.
-"""
-
-import time
-from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.removal import formats
-from headrace.removal.errors import PictureUnreadable
-from headrace.removal.pictures import read, writing
-from headrace.removal.report import LIKELY_GOOD, POOR, MarkedRegion, Order, Removal, Report
+from headrace.removal.progress import Progress
+from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 if TYPE_CHECKING:
     from headrace.removal.views.looking import Look
     from headrace.removal.views.solving import Matte
 
 FEWEST = 4  # pictures that tell of each other's mark
+MAX_VIEWS = 31  # other pictures that a mark is learned from: more add hardly anything
 MOST_BYTES = 900_000_000  # of pictures that are held at once
 # Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
 # second of each a result is poor, at the third it is not handed out.
 _LEFT, _TOGETHER = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
 _STRONG = 50.0  # levels by which a mark that is plainly seen changes a picture
 _PRESENT = 0.3  # of the mark's strength: with less, a picture does not have it
-
-Progress = Callable[[int], object]
-
-
-@dataclass(frozen=True, slots=True)
-class ManyOrder:
-    orders: tuple[Order, ...]  # one for each picture, each with a result
-
-
-@dataclass(frozen=True, slots=True)
-class ManyReport:
-    reports: tuple[Report | None, ...]  # in the order of the pictures; None: nothing was learnt of this one
-
-
-def process(many: ManyOrder, progress: Progress) -> ManyReport:
-    """Take the mark that pictures of one size have in common off each of them.
-
-    Pictures that cannot be read, and those whose size too few others have, get no report: they are left to be done
-    alone. ``progress`` is told percents; what it raises ends the work.
-    """
-    sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for number, order in enumerate(many.orders):
-        size = _size(order)
-        if size is not None:
-            sizes[size].append(number)
-    reports: list[Report | None] = [None] * len(many.orders)
-    groups = [numbers for numbers in sizes.values() if len(numbers) >= FEWEST]
-    total = sum(len(numbers) for numbers in groups)
-    done = 0
-    for numbers in groups:
-        matte, score = _learnt([many.orders[number] for number in numbers], progress)
-        for number in numbers:
-            progress(30 + 70 * done // max(1, total))
-            done += 1
-            if matte is not None:
-                reports[number] = _taken_off(many.orders[number], matte, score)
-    progress(100)
-    return ManyReport(tuple(reports))
-
-
-def _size(order: Order) -> tuple[int, int] | None:
-    from PIL import Image
-
-    try:
-        with Image.open(order.source) as opened:
-            if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
-                return None
-            turned = opened.getexif().get(274, 1) >= 5
-            return opened.size[::-1] if turned else opened.size
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return None
-
-
-def _learnt(orders: list[Order], progress: Progress) -> "tuple[Matte | None, float]":
-    """What the mark is made of, by as many of the pictures as can be held; and how sure it is one."""
-    views: list[Any] = []
-    for order in orders:
-        try:
-            views.append(read(order)[0])
-        except PictureUnreadable:
-            continue
-        if sum(view.nbytes for view in views) > MOST_BYTES:
-            break
-    if len(views) < FEWEST:
-        return None, 0.0
-    first = orders[0]
-    return learn(
-        views,
-        allowed=_allowed(first, views[0].shape[:2]),
-        least_score=first.least_score,
-        threads=first.threads,
-        progress=lambda percent: progress(30 * percent // 100),
-    )
 
 
 def learn(
@@ -166,17 +86,6 @@ def _with_mark(views: list[Any], matte: "Matte") -> list[int]:
     return [number for number, share in enumerate(shares) if share >= _PRESENT * usual]
 
 
-def _allowed(order: Order, size: tuple[int, int]) -> Any:
-    import numpy as np
-
-    mask = np.full(size, not order.boxes)
-    for left, top, width, height in order.boxes:
-        mask[top : top + height, left : left + width] = True
-    for left, top, width, height in order.keep:
-        mask[top : top + height, left : left + width] = False
-    return mask
-
-
 @dataclass(frozen=True, slots=True)
 class TakenOff:
     """One of the pictures without the mark that they have in common."""
@@ -203,7 +112,7 @@ class TakenOff:
 
     @property
     def poor(self) -> bool:
-        return self.confidence < POOR
+        return self.confidence < MIN_CLEAN_CONFIDENCE
 
     @property
     def doubt(self) -> str | None:
@@ -217,7 +126,7 @@ class TakenOff:
     @property
     def refused(self) -> str | None:
         """Why it is not handed out."""
-        return self.doubt if self.confidence < LIKELY_GOOD else None
+        return self.doubt if self.confidence < MIN_CONFIDENCE else None
 
     @property
     def computed(self) -> int:
@@ -236,7 +145,7 @@ class TakenOff:
 def _confidence(share: float, limits: tuple[float, ...]) -> float:
     import numpy as np
 
-    return float(np.interp(share, limits, (1.0, POOR, LIKELY_GOOD, 0.0)))
+    return float(np.interp(share, limits, (1.0, MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, 0.0)))
 
 
 def take_off(picture: Any, matte: "Matte") -> TakenOff:
@@ -251,35 +160,6 @@ def take_off(picture: Any, matte: "Matte") -> TakenOff:
     before = _outline(picture, matte)
     left = abs(_outline(result, matte)) / max(abs(before), 1e-6)
     return TakenOff(result, inside, before, left, 1 - matte.trust, int((draft.invented[inside] > 0.5).sum()))
-
-
-def _taken_off(order: Order, matte: "Matte", score: float) -> Report | None:
-    began = time.monotonic()
-    try:
-        picture, original, kind = read(order)
-    except PictureUnreadable:
-        return None
-    done = take_off(picture, matte)
-    reason = done.refused if done.gone else f"{done.left:.0%} of the mark would stay"
-    removed = reason is None
-    if removed and order.result is not None:
-        with writing(order.result):
-            formats.write(done.picture, original, order.result, kind)
-    removal = Removal(
-        removed=removed,
-        reason=None if removed else f"{reason}: try this picture alone, or draw the mark (--mask).",
-        confidence=done.confidence,
-        poor=removed and done.poor,
-        computed=done.computed if removed else 0,
-        invented=done.invented if removed else 0,
-        warnings=tuple(original.notes) if removed else (),
-        doubt=done.doubt if removed else None,
-    )
-    height, width = picture.shape[:2]
-    region = MarkedRegion(*done.box, round(score, 4), int(done.changed.sum()))
-    covered = round(float(done.changed.mean()), 6)
-    seconds = round(time.monotonic() - began, 3)
-    return Report(width, height, round(score, 4), (region,), covered, seconds, removal)
 
 
 def _outline(picture: Any, matte: "Matte") -> float:

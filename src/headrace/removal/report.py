@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-POOR = 0.65  # results of less confidence are better looked at
-LIKELY_GOOD = 0.5  # results of less are more likely bad than good
+from headrace.removal.verdict import Verdict
+
 Rectangle = tuple[int, int, int, int]  # left, top, width, height, in pixels
 
 
@@ -26,6 +26,13 @@ class Order:
     compare: str | None = None  # before, mask and after are written beside each other
 
 
+@dataclass(frozen=True, slots=True)
+class ManyOrder:
+    """Pictures that may have the same mark."""
+
+    orders: tuple[Order, ...]  # one for each picture, each with a result
+
+
 class Method(StrEnum):
     """Where the pixels under the mark come from."""
 
@@ -41,7 +48,7 @@ class MarkedRegion:
     width: int
     height: int
     score: float
-    pixels: int
+    certain: bool  # removed unless the order names others
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +64,7 @@ class Removal:
     warnings: tuple[str, ...]  # what the file has lost
     needs_review: bool = False  # a mark may be there, but somebody must say so
     doubt: str | None = None  # why it is poor, where more is known than its confidence
+    verdict: Verdict | None = None
 
     @property
     def method(self) -> Method | None:
@@ -86,3 +94,8 @@ class Report:
         if self.removal is not None:
             removal["method"] = self.removal.method
         return {**fields, **removal}
+
+
+@dataclass(frozen=True, slots=True)
+class ManyReport:
+    reports: tuple[Report | None, ...]  # in the order of the pictures; None: left to be done alone

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Literal, TypedDict
 
+from headrace.tasks.execution import Backoff, Isolation, ProcessLimits
 from headrace.tasks.keeping import Retention
-from headrace.tasks.registry import Backoff, Isolation, ProcessLimits
 
 
 class TaskOptions(TypedDict, total=False):

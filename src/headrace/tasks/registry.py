@@ -7,89 +7,26 @@
 
 import difflib
 import inspect
-import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Unpack, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
-from headrace.errors import Invalid
 from headrace.tasks import addresses, keeping, limit_keys, rights, units
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
+from headrace.tasks.execution import Backoff, BadTaskType, Isolation, ProcessLimits
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
+from headrace.tasks.options import TaskOptions
 
-if TYPE_CHECKING:
-    from headrace.tasks.options import TaskOptions
-
-Isolation = Literal["async", "thread", "process"]
 Handler = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,254}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STEP = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
-
-
-class BadTaskType(Invalid):
-    """A task type is declared wrongly."""
-
-    code = "bad_task_type"
-
-
-@dataclass(frozen=True, slots=True)
-class Backoff:
-    """Pauses between attempts: they grow by ``factor`` up to ``cap``; jitter spreads what failed together.
-
-    >>> @registry.task("mail.send", max_attempts=8, backoff=Backoff(first=timedelta(seconds=10), factor=3))
-    """
-
-    first: timedelta = timedelta(seconds=2)
-    """The pause after the first failure."""
-    factor: float = 2.0
-    """By how much each pause is longer than the one before."""
-    cap: timedelta = timedelta(hours=1)
-    """The longest pause."""
-    jitter: float = 0.2
-    """By which part a pause is made longer or shorter, at random."""
-
-    def delay(self, retries: int) -> timedelta:
-        """The pause before the next attempt when ``retries`` have been spent before this failure."""
-        # The exponent is bounded: 2.0 ** 2000 would raise instead of reaching the cap.
-        seconds = min(self.first.total_seconds() * self.factor ** min(retries, 64), self.cap.total_seconds())
-        pause = timedelta(seconds=seconds)
-        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)  # noqa: S311 - spreads load, guards nothing
-
-
-@dataclass(frozen=True, slots=True)
-class ProcessLimits:
-    """What one task may use in its child process (``isolation="process"``); None is no limit.
-
-    The defaults stop what has run away and are in nobody's way otherwise. All but ``wall_seconds`` hold for each
-    process that the handler starts by itself; the worker's own limits, where they are lower, hold in any case.
-    """
-
-    memory_bytes: int | None = 4 * 1024**3
-    """Address space, on top of what the loaded program has taken."""
-    cpu_seconds: int | None = 6 * 3600
-    """Of all threads together."""
-    file_bytes: int | None = 8 * 1024**3
-    """The largest file that may be written."""
-    open_files: int | None = 1024
-    """Files and sockets at once."""
-    # The kernel counts all processes and threads of a user, the worker's among them, and root's never: no default fits.
-    processes: int | None = None
-    """Processes and threads of the worker's user together, wherever they run; no limit for root."""
-    wall_seconds: int | None = 24 * 3600
-    """By the clock, beyond any timeout: afterwards it is killed, whatever it asked for."""
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
-            if value is not None and value < 1:
-                raise BadTaskType(f"{each.name} must be at least 1, or None for no limit; not {value}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +39,7 @@ class TaskType:
     queue: str = DEFAULT_QUEUE
     priority: int = 0
     max_attempts: int = 3
-    backoff: Backoff = Backoff()
+    backoff: Backoff = Backoff()  # noqa: RUF009 - frozen
     timeout: timedelta | None = None
     grace: timedelta = timedelta(seconds=10)  # from asking a handler to stop until it is killed or given up
     steps: tuple[str, ...] = ()
@@ -118,7 +55,7 @@ class TaskType:
     # How long a task is kept after its end; None: as the settings say. A mapping has no hash.
     retention: keeping.Retention = field(default=None, hash=False)
     # Of its child process, with isolation="process":
-    limits: ProcessLimits = ProcessLimits()
+    limits: ProcessLimits = ProcessLimits()  # noqa: RUF009 - frozen
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
     network: bool = True  # False: no socket can be made (Linux on x86-64 and arm64)
     files: bool = True  # False: nothing can be opened but Python, libraries and PYTHONPATH (Linux 5.19)
@@ -181,7 +118,7 @@ class Registry:
         self._types: dict[str, TaskType] = {}
         self._frozen = False
 
-    def task(self, name: str, **options: "Unpack[TaskOptions]") -> Callable[[HandlerT], HandlerT]:
+    def task(self, name: str, **options: Unpack[TaskOptions]) -> Callable[[HandlerT], HandlerT]:
         """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
 
         The handler takes a context (``TaskContext`` for ``async def``, ``BlockingTaskContext`` for ``def``) and the

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from headrace.library.program import Headrace
+from headrace.tasks.execution import Backoff
 from headrace.tasks.model import Task
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 
 T = TypeVar("T")

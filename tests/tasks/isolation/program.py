@@ -24,7 +24,8 @@ from pydantic import BaseModel
 from headrace import logs
 from headrace.tasks.context import BlockingTaskContext, TaskContext
 from headrace.tasks.errors import Fatal, Snooze, TaskCanceled
-from headrace.tasks.registry import Handler, ProcessLimits, Registry
+from headrace.tasks.execution import ProcessLimits
+from headrace.tasks.registry import Handler, Registry
 
 registry = Registry()
 MEBIBYTE = 1024 * 1024

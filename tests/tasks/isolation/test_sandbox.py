@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from headrace.tasks.execution import BadTaskType, ProcessLimits
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import Crashed
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import BadTaskType, ProcessLimits, Registry
+from headrace.tasks.registry import Registry
 from tests.tasks.isolation import other_program
 from tests.tasks.isolation.stand import Stand, appearing, closing, eventually, is_gone
 

@@ -29,9 +29,10 @@ from headrace.assets.inspection.errors import (
 )
 from headrace.assets.inspection.model import Facts, FileLimits, MediaType
 from headrace.tasks.errors import BadResult, Fatal, TaskCanceled
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Registry, TaskType
 
 log = logs.get(__name__)
 

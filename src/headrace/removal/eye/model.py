@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.report import POOR
+from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE
 
 Picture = NDArray[np.uint8]  # H W 3, red first
 Mask = NDArray[np.bool_]
@@ -200,4 +200,4 @@ class Restoration:
     @property
     def poor(self) -> bool:
         """Whether the result should be looked at before it is used."""
-        return self.refused is None and self.confidence < POOR
+        return self.refused is None and self.confidence < MIN_CLEAN_CONFIDENCE

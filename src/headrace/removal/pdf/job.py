@@ -1,7 +1,7 @@
 """One PDF: opened, read, cleaned, written, checked. A pure job: it knows neither commands nor tasks."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pikepdf
@@ -31,6 +31,7 @@ from headrace.removal.pdf.reading import Reader
 from headrace.removal.pdf.scan_editing import clean, learnt
 from headrace.removal.pdf.scanning import Scan, scan
 from headrace.removal.pdf.scans import FEWEST, ScanMark
+from headrace.removal.progress import Progress
 
 # How far the work is, in percent, when a stage ends.
 _READ, _EDITED, _WRITTEN, _CHECKED = 50, 75, 85, 100
@@ -40,8 +41,6 @@ _TOO_FAINT = (
     "The mark in the scanned pages could not be told from the grain of the paper, or their pictures cannot be read: "
     "the pages would come out worse than they are.",
 )
-
-Progress = Callable[[int], object]
 
 
 def process(order: DocumentOrder, progress: Progress) -> DocumentReport:

@@ -24,7 +24,9 @@ from headrace.removal.many import FEWEST, take_off
 from headrace.removal.pipeline import shared_mark
 from headrace.removal.pipeline.model import FailureCode, Names, StageOrder, StageReport
 from headrace.removal.pipeline.picture_stages import (
+    accepted_verdict,
     candidates_of,
+    changed_pixels,
     check,
     held_back,
     hints_of,
@@ -35,14 +37,14 @@ from headrace.removal.pipeline.picture_stages import (
     wanted_of,
 )
 from headrace.removal.pipeline.previewing import write_preview
-from headrace.removal.report import LIKELY_GOOD
+from headrace.removal.progress import Progress
+from headrace.removal.verdict import Verdict, of_confidence
 from headrace.removal.views import keeping as matte_keeping
 from headrace.removal.views.looking import spread
 from headrace.removal.views.solving import Matte
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
-Progress = Callable[[int], object]
 
 _VIEWS = 24  # frames that the mark is learnt from
 _FEWEST_OF_PALETTES = 12  # of them in a GIF: rounded to 256 colours, fewer leave dots along the mark's edges
@@ -73,13 +75,13 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     # What moves is not in the middle of what each pixel shows; a mark is. If that is too blurred, a frame will do.
     for frame in (_middle(views), film.frames[len(film.frames) // 2]):
         detection = detecting.detect(frame, threads=order.threads, hints=hints)
-        candidates = candidates_of(detection)
+        candidates = candidates_of(detection, order.least_score)
         chosen = wanted_of(detection, order.order)
-        code = refused(chosen, order.order, listed=bool(candidates))
+        code = refused(chosen, order, listed=bool(candidates))
         if code is not FailureCode.NO_MARK:
             break
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
-    if code is None:
+    if chosen.regions:
         keeping.save(chosen, order.path(Names.DETECTION))
     return StageReport(facts, candidates, [] if code else [Names.DETECTION], code)
 
@@ -108,7 +110,8 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         facts["computed"] += computed
         facts["invented"] += invented
     facts["confidence"] = round(float(np.mean(confidences)), 4)
-    if facts["confidence"] < LIKELY_GOOD and not order.order.accept_poor:
+    facts["verdict"] = of_confidence(facts["confidence"])
+    if facts["verdict"] is Verdict.POOR and not order.order.accept_poor:
         after = film.frames[0].copy()
         after[here] = cleaned[0]
         return held_back(order, FailureCode.POOR_RESULT, facts, film.frames[0], after)
@@ -134,7 +137,7 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
         return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
     save_crops(order.path(Names.COMPARISON), film.frames[0], written.frames[0], mark.loose)
-    return StageReport(facts)
+    return StageReport(facts | accepted_verdict(facts, order.order))
 
 
 Cleaned = tuple[Picture, float, int, int]
@@ -152,7 +155,7 @@ def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
 
 def _by_detection(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
     detections = [keeping.load(order.path(Names.DETECTION))]
-    least = least_score(order.order)
+    least = least_score(order)
 
     def clean(frame: Picture) -> Cleaned | StageReport:
         done = solve(frame, detections[-1], least_score=least, threads=order.threads)
@@ -194,7 +197,7 @@ def _checked(
             hidden = film.alphas[number] == 0
             after = after.copy()
             after[hidden] = restored[number][hidden]
-        found.append(check(before, restored[number], after, mark, kind))
+        found.append(check(before, changed_pixels(before, restored[number]), after, mark, kind))
     figures = ("residue_after", "outline_left", "seen_on_flat")
     worst = {name: max((each[name] for each in found), key=abs) for name in figures}
     decibels = [each["untouched_db"] for each in found if each["untouched_db"] is not None]

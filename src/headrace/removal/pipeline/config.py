@@ -3,7 +3,7 @@
 import importlib.util
 from dataclasses import dataclass
 
-from headrace.tasks.registry import ProcessLimits
+from headrace.tasks.execution import ProcessLimits
 
 _LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
 

@@ -1,6 +1,5 @@
 """The stages of one document: a PDF or a presentation."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,11 @@ from headrace.removal.pipeline.model import (
     changed_pages,
 )
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.progress import Progress
 from headrace.removal.slides.job import CONVERTED
+from headrace.removal.verdict import Verdict
 
 Picture = NDArray[np.uint8]
-Progress = Callable[[int], object]
 
 _PAGE_SIDE = 1400.0  # pixels of the longer side of a page that is drawn for the comparison
 
@@ -76,7 +76,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if report.check is not None:
         facts |= {"check": asdict(report.check)}
     if report.outcome is Outcome.REMOVED:
-        return StageReport(facts, keeps=[result])
+        return StageReport(facts | {"verdict": Verdict.CLEAN}, keeps=[result])
     return StageReport(facts, refused=_refusal(report), reason=report.reason)
 
 

@@ -126,6 +126,8 @@ class StageOrder:
     earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
     password: str | None = field(default=None, repr=False)
     views: list[str] = field(default_factory=list)  # files with other pictures that have the same mark
+    least_score: float = 0.5  # regions of less stay, unless the order names them
+    strength: float = 1.0  # how much of the change is made
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -168,4 +170,6 @@ class StageReport:
 ENDINGS = {
     "jpeg": "jpg", "png": "png", "webp": "webp", "tiff": "tif", "gif": "gif", "pdf": "pdf", "pptx": "pptx",
     "ppt": "ppt", "mp4": "mp4", "mov": "mov", "mkv": "mkv", "webm": "webm",
+    # Written by the command alone.
+    "bmp": "bmp", "jpeg2000": "jp2", "avif": "avif",
 }  # fmt: skip

@@ -1,6 +1,7 @@
 """The stages of one picture."""
 
-from collections.abc import Callable
+import errno
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal import formats
-from headrace.removal.comparison import read_mask, save_crops, save_unpaid
+from headrace.removal.comparison import blended, read_mask, save_crops, save_unpaid
 from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnreadable
 from headrace.removal.eye import detecting, keeping
 from headrace.removal.eye.checking import residue
 from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.model import LEAST_SCORE, Detection
+from headrace.removal.eye.model import MOST_PIXELS, Detection, shrunk
 from headrace.removal.eye.solving import solve
 from headrace.removal.outline import left_of, seen_on_flat
 from headrace.removal.pipeline import shared_mark
@@ -29,11 +30,12 @@ from headrace.removal.pipeline.model import (
 )
 from headrace.removal.pipeline.previewing import write_preview
 from headrace.removal.pipeline.shared_mark import Mark
-from headrace.removal.report import LIKELY_GOOD
+from headrace.removal.progress import Progress
 from headrace.removal.thorough import with_second_pass
+from headrace.removal.verdict import Verdict, of_confidence
 
 Picture = NDArray[np.uint8]
-Progress = Callable[[int], object]
+Mask = NDArray[np.bool_]
 
 LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
@@ -41,6 +43,8 @@ _MOST_LEFT, _NOISIEST = 0.35, 0.95
 _MOST_SEEN = 0.12  # of the mark's pixels on flat ground
 _UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 _LOSSLESS = ("png", "tiff")
+_AROUND_PX = 16  # more than the blur of ``residue`` reaches
+_STRIP_ROWS = 512
 
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
@@ -63,11 +67,11 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
             return shared
     detection = detecting.detect(picture, threads=order.threads, hints=hints)
     progress(90)
-    candidates = candidates_of(detection)
+    candidates = candidates_of(detection, order.least_score)
     chosen = wanted_of(detection, order.order)
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
-    code = refused(chosen, order.order, listed=bool(candidates))
-    if code is None:
+    code = refused(chosen, order, listed=bool(candidates))
+    if chosen.regions:
         keeping.save(chosen, order.path(Names.DETECTION))
     keeps: list[str] = [] if code else [Names.DETECTION]
     if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
@@ -75,18 +79,18 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     return StageReport(facts, candidates, keeps, code)
 
 
-def candidates_of(detection: Detection) -> list[dict[str, Any]]:
+def candidates_of(detection: Detection, least_score: float) -> list[dict[str, Any]]:
     return [
         {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
-         "box": [each.left, each.top, each.width, each.height], "certain": each.score >= LEAST_SCORE}
+         "box": [each.left, each.top, each.width, each.height], "certain": each.score >= least_score}
         for number, each in enumerate(detection.regions[:MOST_CANDIDATES], 1)
         if each.score >= LISTED_SCORE or detection.confirmed
     ]  # fmt: skip
 
 
-def least_score(order: RemovalOrder) -> float:
-    """What is less likely a mark stays; what somebody named does not."""
-    return 0.0 if order.candidates else LEAST_SCORE
+def least_score(order: StageOrder) -> float:
+    """Regions of less stay, but for those that the order names."""
+    return 0.0 if order.order.candidates else order.least_score
 
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
@@ -95,15 +99,20 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if _is_shared(order):
         done = shared_mark.inpaint(order, picture)
         progress(95)
-        told: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
-        told["reason"] = done.refused
-        return _restored(order, picture, done.picture, told)
+        facts: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
+        return _restored(order, picture, done.picture, facts | {"reason": done.refused, "doubt": done.doubt})
     detection = keeping.load(order.path(Names.DETECTION))
-    restoration = solve(picture, detection, least_score=least_score(order.order), threads=order.threads)
-    # Of what somebody has named by its number, a second look may see something else.
-    if order.order.quality == "HIGH" and not order.order.candidates:
+    high = order.order.quality == "HIGH" and not order.order.candidates  # a second look may see other candidates
+    # An order that accepts poor results is held back nowhere: one copy less of a picture that may fill half the memory.
+    in_place = order.order.accept_poor and not high and order.strength == 1
+    least = least_score(order)
+    restoration = solve(picture, detection, least_score=least, in_place=in_place, threads=order.threads)
+    if high:
         progress(50)
-        restoration = with_second_pass(picture, restoration, hints_of(order, picture), threads=order.threads)
+        hints = hints_of(order, picture)
+        restoration = with_second_pass(picture, restoration, hints, threads=order.threads, least_score=least)
+    if order.strength != 1 and restoration.refused is None:
+        restoration = replace(restoration, picture=blended(picture, restoration.picture, order.strength))
     progress(95)
     facts = {
         "confidence": restoration.confidence,
@@ -122,11 +131,13 @@ def _is_shared(order: StageOrder) -> bool:
 
 
 def _restored(order: StageOrder, picture: Picture, restored: Picture, facts: dict[str, Any]) -> StageReport:
-    if facts["confidence"] < LIKELY_GOOD and not order.order.accept_poor:
+    facts["verdict"] = of_confidence(facts["confidence"])
+    if facts["verdict"] is Verdict.POOR and not order.order.accept_poor:
         return held_back(order, FailureCode.POOR_RESULT, facts, picture, restored)
     # Quickly packed: it is read once more, and gone in a day.
     quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
-    cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(restored, cv2.COLOR_RGB2BGR), quickly)
+    if not cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(restored, cv2.COLOR_RGB2BGR), quickly):
+        raise OSError(errno.ENOSPC, "No space left for the picture")  # OpenCV does not say why
     return StageReport(facts, keeps=[Names.RESTORED])
 
 
@@ -142,15 +153,17 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     picture, original = _read(order)
     mark = mark_of(order)
     restored = _plain(order.path(Names.RESTORED))
+    changed = changed_pixels(picture, restored)
     target = order.path(order.result)
     formats.write(restored, original, target, formats.kind_of_result(target, original))
+    del restored  # pictures may fill half the memory
     progress(40)
     written, _ = formats.read(target)
-    facts = check(picture, restored, written, mark, order.order.output_format)
-    if not facts["untouched"] and formats.write_lossless(restored, original, target):
+    facts = check(picture, changed, written, mark, order.order.output_format)
+    if not facts["untouched"] and formats.write_lossless(_plain(order.path(Names.RESTORED)), original, target):
         # Packed with losses, a detailed picture differs everywhere.
         written, _ = formats.read(target)
-        facts = check(picture, restored, written, mark, order.order.output_format)
+        facts = check(picture, changed, written, mark, order.order.output_format)
     progress(70)
     code = refusal_of_check(facts, order.order)
     if code is FailureCode.MARK_REMAINS and facts["untouched"]:
@@ -158,8 +171,14 @@ def package(order: StageOrder, progress: Progress) -> StageReport:
     if code is not None:
         return StageReport(facts, refused=code)
     write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, mark.loose)
-    return StageReport(facts | {"warnings": original.notes})
+    save_crops(order.path(Names.COMPARISON), picture, written, changed)
+    return StageReport(facts | accepted_verdict(facts, order.order) | {"warnings": original.notes})
+
+
+def accepted_verdict(facts: dict[str, Any], order: RemovalOrder) -> dict[str, Any]:
+    """The verdict on a written file that only an order that accepts poor results is handed."""
+    strict = order.model_copy(update={"accept_poor": False})
+    return {} if refusal_of_check(facts, strict) is None else {"verdict": Verdict.POOR}
 
 
 def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode | None:
@@ -177,13 +196,25 @@ def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode 
 def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_mark.mark(order)
-    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order.order))
+    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order))
+    if detection.step > 1 and detection.height * detection.width > MOST_PIXELS:
+        # At full size these planes take six times the room of the picture.
+        seen = detection.as_seen
+        return Mark(seen.tight, seen.loose, seen.alpha, seen.tint.astype(np.float32), detection.step)
     alpha = detection.alpha
     return Mark(detection.mask_tight, detection.mask_loose, alpha, detection.colour * alpha[..., None])
 
 
-def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
-    """The file as it will be handed out, held against the original: is the mark gone, is the rest untouched?"""
+def changed_pixels(picture: Picture, restored: Picture) -> Mask:
+    changed = np.empty(picture.shape[:2], np.bool_)
+    for top in range(0, len(picture), _STRIP_ROWS):
+        strip = np.s_[top : top + _STRIP_ROWS]
+        changed[strip] = (restored[strip] != picture[strip]).any(2)
+    return changed
+
+
+def check(picture: Picture, changed: Mask, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
+    """The written file, compared with the original: whether the mark is gone, and the rest untouched."""
     if written.shape != picture.shape:
         return {
             "residue_before": 1.0,
@@ -192,11 +223,11 @@ def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kin
             "seen_on_flat": 1.0,
             "untouched": False,
         }
-    before, after = (residue(each.astype(np.float32), mark.tight) for each in (picture, written))
+    error = _mean_square(picture, written, ~changed)
+    if mark.step > 1:
+        picture, written = shrunk(picture, mark.step), shrunk(written, mark.step)
+    before, after = _residues(mark.tight, picture, written)
     left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
-    changed = (restored != picture).any(2)
-    outside = ~changed
-    error = float(np.mean((written[outside].astype(np.float32) - picture[outside]) ** 2)) if outside.any() else 0.0
     decibels = None if error == 0 else round(10 * float(np.log10(255**2 / error)), 2)
     untouched = decibels is None or (kind not in _LOSSLESS and decibels >= _UNTOUCHED_DB)
     return {
@@ -208,6 +239,29 @@ def check(picture: Picture, restored: Picture, written: Picture, mark: Mark, kin
         "untouched_db": decibels,  # None: every pixel is as it was
         "untouched": untouched,
     }
+
+
+def _residues(tight: Mask, *pictures: Picture) -> list[float]:
+    """The outline of the mark in each picture, by the part around it: as floats the whole takes four times the room."""
+    rows, columns = np.flatnonzero(tight.any(1)), np.flatnonzero(tight.any(0))
+    if not len(rows):
+        return [0.0 for _ in pictures]
+    here = np.s_[
+        max(0, int(rows[0]) - _AROUND_PX) : int(rows[-1]) + _AROUND_PX,
+        max(0, int(columns[0]) - _AROUND_PX) : int(columns[-1]) + _AROUND_PX,
+    ]
+    return [residue(picture[here].astype(np.float32), np.ascontiguousarray(tight[here])) for picture in pictures]
+
+
+def _mean_square(picture: Picture, written: Picture, inside: Mask) -> float:
+    """Of the differences, strip by strip: a picture may fill half the memory."""
+    total, count = 0.0, 0
+    for top in range(0, len(picture), _STRIP_ROWS):
+        strip = np.s_[top : top + _STRIP_ROWS]
+        errors = written[strip][inside[strip]].astype(np.float32) - picture[strip][inside[strip]]
+        total += float((errors.astype(np.float64) ** 2).sum())
+        count += errors.size
+    return total / count if count else 0.0
 
 
 def _read(order: StageOrder) -> tuple[Picture, formats.Original]:
@@ -266,12 +320,13 @@ def wanted_of(detection: Detection, order: RemovalOrder) -> Detection:
     return detection.only(order.candidates)
 
 
-def refused(detection: Detection, order: RemovalOrder, *, listed: bool) -> FailureCode | None:
+def refused(detection: Detection, order: StageOrder, *, listed: bool) -> FailureCode | None:
     """What AUTO does not do without asking."""
     if not detection.regions or not listed:
         return FailureCode.NO_MARK
-    if order.candidates:
+    if order.order.candidates:
         return None
-    if detection.score < LEAST_SCORE or all(each.score < LEAST_SCORE for each in detection.regions):
+    least = order.least_score
+    if detection.score < least or all(each.score < least for each in detection.regions):
         return FailureCode.NEEDS_REVIEW
     return FailureCode.NEEDS_REVIEW if detection.widespread and not detection.confirmed else None

@@ -24,7 +24,7 @@ from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.removal import passwords
-from headrace.removal.many import MOST_BYTES
+from headrace.removal.many import MAX_VIEWS, MOST_BYTES
 from headrace.removal.orders.errors import DetectionLimit
 from headrace.removal.orders.unpaid import count_detection
 from headrace.removal.pipeline.batches import list_batch, list_learnt, size_of
@@ -54,7 +54,6 @@ from headrace.vault import Vault
 log = logs.get(__name__)
 
 _RESULT_LIMIT = 256 * 1024
-_MOST_VIEWS = 31  # other pictures that a mark is learnt from: more tell hardly more
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(StageReport)
 _MADE = TypeAdapter(Made)
@@ -194,7 +193,7 @@ class Remover:
             alike = [each for each in siblings if each.size == size_of(asset.meta_json)]
             learnt = await list_learnt(tx, [each.task_id for each in alike])
         width, height = size_of(asset.meta_json) or (0, 0)
-        most = min(_MOST_VIEWS, MOST_BYTES // max(1, 3 * width * height))
+        most = min(MAX_VIEWS, MOST_BYTES // max(1, 3 * width * height))
         return [each.asset_id for each in alike[:most]], learnt
 
     async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
@@ -401,7 +400,7 @@ class _Job:
 
 _METRICS = frozenset(
     ("score", "covered", "confidence", "computed", "invented", "residue_before", "residue_after", "outline_left",
-     "seen_on_flat", "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method")
+     "seen_on_flat", "changed_area", "untouched_db", "pages", "removed", "warnings", "frames", "method", "verdict")
 )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ The first of them to come this far learns the mark, and keeps it beside its step
 Where too few have the same size, nothing is common to them, or a picture does not have it, it is worked on alone.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,13 +16,13 @@ from headrace.removal.eye.hinting import Hints
 from headrace.removal.eye.model import LEAST_SCORE
 from headrace.removal.many import FEWEST, TakenOff, learn, take_off
 from headrace.removal.pipeline.model import Names, StageOrder, StageReport
+from headrace.removal.progress import Progress
 from headrace.removal.views import keeping
 from headrace.removal.views.solving import Matte
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Plane = NDArray[np.float32]
-Progress = Callable[[int], object]
 
 
 class Mark(NamedTuple):
@@ -33,6 +32,7 @@ class Mark(NamedTuple):
     loose: Mask  # where anything may have changed
     alpha: Plane
     tint: Plane  # colour times alpha, in levels
+    step: int = 1  # the planes are of a copy this many times smaller
 
 
 _TIGHT = 0.05  # alpha from which on a pixel is the mark's

@@ -1,7 +1,8 @@
 """The children's own task types: one stage, and the conversion of old slides, which needs LibreOffice."""
 
 from headrace.removal.pipeline import stages
-from headrace.tasks.registry import ProcessLimits, Registry, TaskType
+from headrace.tasks.execution import ProcessLimits
+from headrace.tasks.registry import Registry, TaskType
 
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 _TWO_THREADS = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2")

@@ -9,13 +9,13 @@ from pydantic import TypeAdapter
 from headrace.errors import HeadraceError
 from headrace.removal.errors import ModelDamaged, PictureUnreadable, TargetUnusable
 from headrace.removal.pipeline.model import Stage, StageOrder, StageReport
+from headrace.removal.progress import Progress
 from headrace.removal.slides import legacy
 from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal, LeaseLost
 from headrace.tasks.isolation.errors import ReportFailed
 from headrace.tasks.isolation.preloading import preloads
 
-Progress = Callable[[int], object]
 _ORDER = TypeAdapter(StageOrder)
 
 

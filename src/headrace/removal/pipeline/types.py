@@ -6,8 +6,9 @@ from typing import Any, Protocol
 
 from headrace.removal.pipeline.model import RemovalOrder, Stage
 from headrace.tasks.context import TaskContext
+from headrace.tasks.execution import Backoff
 from headrace.tasks.model import MEDIA_TYPES
-from headrace.tasks.registry import Backoff, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.rights import USERS
 
 QUEUE = "media"

@@ -1,6 +1,5 @@
 """The stages of one clip."""
 
-from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -12,12 +11,12 @@ from headrace.removal.comparison import save_unpaid
 from headrace.removal.errors import CandidateUnknown, HintUnusable
 from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, StageOrder, StageReport
 from headrace.removal.pipeline.previewing import write_preview
+from headrace.removal.progress import Progress
+from headrace.removal.verdict import Verdict
 from headrace.removal.video import job
 from headrace.removal.video.looks import COMPARED_FRAMES
 from headrace.removal.video.model import Candidate, Placed, Quality, Trouble, VideoOrder, VideoReport
 from headrace.removal.video.probing import probe
-
-Progress = Callable[[int], object]
 
 _TROUBLES = {Trouble.MOVES: FailureCode.MARK_MOVES, Trouble.WIDE: FailureCode.MARK_WIDE}
 
@@ -63,6 +62,8 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     if report.check is not None:
         facts["check"] = asdict(report.check)
     if report.outcome is Outcome.REMOVED:
+        accepted = report.check is not None and report.check.held_back
+        facts["verdict"] = Verdict.POOR if accepted else Verdict.CLEAN
         return StageReport(facts, keeps=[order.result, Names.SIDES])
     keeps: list[str] = []
     if report.check is not None and report.check.held_back:

@@ -2,7 +2,6 @@
 
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from headrace.removal.candidates import (
     require_known,
 )
 from headrace.removal.errors import DocumentSigned, TargetUnusable
+from headrace.removal.progress import Progress
 from headrace.removal.slides.checking import check
 from headrace.removal.slides.deck import read_deck
 from headrace.removal.slides.editing import take_off
@@ -28,8 +28,6 @@ from headrace.removal.slides.shapes import Shape
 # How far the work is, in percent, when a stage ends.
 _READ, _WRITTEN, _CHECKED = 60, 80, 100
 CONVERTED = "converted by LibreOffice: look whether the layout is as it was"
-
-Progress = Callable[[int], object]
 
 
 def process(order: DocumentOrder, progress: Progress) -> DocumentReport:

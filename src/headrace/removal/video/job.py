@@ -14,6 +14,7 @@ import numpy as np
 
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, HintUnusable
+from headrace.removal.progress import Progress
 from headrace.removal.video import checking, detecting, finding, looks, marks, solving, turning
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
@@ -33,8 +34,6 @@ from headrace.removal.video.packaging import Package
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.removing import Remover
 from headrace.removal.video.sampling import Sample, sample
-
-Progress = Callable[[int], object]
 
 # How far the work is, in percent, when a stage begins.
 _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
@@ -231,7 +230,7 @@ def _looked(
 
     samples = sample(facts, within(stages[0], stages[1]))
     if found is None:
-        found = _found(order, facts, samples, within(stages[1], stages[2]))
+        found = [marks.as_stored(each) for each in _found(order, facts, samples, within(stages[1], stages[2]))]
     return _Told(facts, samples, found)
 
 

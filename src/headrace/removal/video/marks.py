@@ -1,7 +1,7 @@
 """Marks as they are kept between looking and removing: where, how strong, of what colour; a file without code in it."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path as File
 from typing import Any
 
@@ -67,6 +67,13 @@ def save(marks: list[Mark], path: str) -> None:
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
     with File(path).open("wb") as file:  # np.savez adds an ending to names
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def as_stored(mark: Mark) -> Mark:
+    """The mark as it comes back from a file: the command and the service act on the same numbers."""
+    matte = mark.matte
+    alpha = np.rint(matte.alpha * 65535).astype(np.uint16).astype(np.float32) / np.float32(65535)
+    return replace(mark, matte=replace(matte, alpha=alpha, tint=matte.tint.astype(np.float16).astype(np.float32)))
 
 
 def load(path: str) -> list[Mark]:

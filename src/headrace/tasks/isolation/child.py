@@ -28,12 +28,13 @@ from headrace import logs
 from headrace.tasks import addresses, storable
 from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskContext
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import confinement, endings, preloading, wire
 from headrace.tasks.isolation.sandbox import Powers
 from headrace.tasks.isolation.stopping import StopOnce
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import Handler, ProcessLimits, Registry, TaskType
+from headrace.tasks.registry import Handler, Registry, TaskType
 
 
 class Run:

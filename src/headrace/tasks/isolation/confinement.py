@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import sandbox
-from headrace.tasks.registry import ProcessLimits
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 # Among processes of like size the kernel then takes the child and not the worker.

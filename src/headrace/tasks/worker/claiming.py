@@ -14,7 +14,7 @@ from datetime import datetime
 from itertools import groupby, zip_longest
 
 from headrace.database import Database, Row
-from headrace.tasks.registry import Isolation
+from headrace.tasks.execution import Isolation
 from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import gettempdir
 
 from headrace.cpus import available_cpus
-from headrace.tasks.registry import Isolation
+from headrace.tasks.execution import Isolation
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import WorkerGone
+from headrace.tasks.execution import Isolation
 from headrace.tasks.model import Claimed, Ending, Outcome
-from headrace.tasks.registry import Isolation
 from headrace.tasks.worker import store
 from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig

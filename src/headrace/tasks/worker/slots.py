@@ -9,8 +9,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from headrace.tasks.execution import Isolation
 from headrace.tasks.model import Claimed
-from headrace.tasks.registry import Isolation, Registry
+from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.runs import Run
 

@@ -10,8 +10,8 @@ import asyncpg
 from headrace.database import Database, Row, Tx
 from headrace.errors import Unavailable
 from headrace.tasks.errors import LeaseLost, WorkerGone
+from headrace.tasks.execution import Isolation
 from headrace.tasks.model import FIRST_STATUS, Claimed, Ending, Outcome
-from headrace.tasks.registry import Isolation
 
 
 @dataclass(frozen=True, slots=True)
