@@ -16,10 +16,8 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
 from starlette.types import Send
 
-from headrace import logs
-from headrace.errors import Exhausted, HeadraceError
-
-log = logs.get(__name__)
+from headrace.errors import Exhausted
+from headrace.loops import FailuresLogged
 
 News = TypeVar("News")
 
@@ -120,7 +118,7 @@ class Streams(Generic[S]):
                     idle()
                 await self._any_open.wait()
             started = time.monotonic()
-            with _logged(f"{self._name}.failed", streams=len(self)):
+            with FailuresLogged(f"{self._name}.failed", streams=len(self)):
                 await run_once()
             await asyncio.sleep(max(every.total_seconds(), 4 * (time.monotonic() - started)))
 
@@ -140,7 +138,7 @@ class Streams(Generic[S]):
             allowed: bool | None = True
             if may_see is not None and time.monotonic() >= check_at:
                 allowed = None
-                with _logged("stream.access_unknown"):
+                with FailuresLogged("stream.access_unknown"):
                     allowed = await may_see()
                 if allowed is False:
                     yield Revoked()
@@ -149,7 +147,7 @@ class Streams(Generic[S]):
                     check_at = time.monotonic() + every
             found: Sequence[News] = ()
             if allowed:
-                with _logged(f"{self._name}.unread"):
+                with FailuresLogged(f"{self._name}.unread"):
                     found = await read()
             for each in found:
                 yield each
@@ -158,17 +156,6 @@ class Streams(Generic[S]):
                     await subscriber.woken.wait()
             except TimeoutError:
                 yield Heartbeat()
-
-
-@contextmanager
-def _logged(event: str, **facts: object) -> Iterator[None]:
-    """Go on after a failure, and log it: the database may be back at the next look."""
-    try:
-        yield
-    except HeadraceError as exc:
-        log.warning(event, error=exc.code, **facts)
-    except Exception:
-        log.exception(event, **facts)
 
 
 class EventStream(StreamingResponse):
