@@ -36,8 +36,10 @@ Walk = Callable[[Database, Keeps, Journal], Awaitable[None]]
 class RowRetention:
     """Rows of one table that are deleted once they are old enough: how old, is a setting.
 
-    ``name`` is the column that people know a row by, where rows can be written to the archive before they go. ``lines``
-    is a table whose rows go with them and that no foreign key sees to, and the column that names the row.
+    ``name`` is the column that people know a row by, where rows can be written to the archive before they go.
+    ``personal`` is a jsonb column, and fields of it that hold people's own words: the archive, which outlives accounts,
+    is written without them. ``lines`` is a table whose rows go with them and that no foreign key sees to, and the
+    column that names the row.
     """
 
     table: str
@@ -46,6 +48,7 @@ class RowRetention:
     description: str
     key: str = "id"
     name: str | None = None
+    personal: tuple[str, Sequence[str]] | None = None
     lines: tuple[str, str] | None = None
     also: str = ""  # further parts of the statement, with what is due as ``due``
     walk: Walk | None = None  # instead of the statement, where how old is not the same for all rows

@@ -86,6 +86,18 @@ async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> 
     assert reply.json()["name"] == 'a"b.png'
 
 
+FILE = b'--xyz\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + png()
+
+
+async def test_another_header_that_names_a_file_makes_a_field_no_file(ada: httpx.AsyncClient) -> None:
+    field = b'--xyz\r\nX-Note: filename="no.png"\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+    unquoted = FILE.replace(b'"f"; filename="f"', b"f; filename=photo.png")
+    kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
+    reply = await ada.post("/v1/assets", content=field + unquoted + b"\r\n--xyz--\r\n", headers=kind)
+    assert reply.status_code == 201, reply.text
+    assert (reply.json()["sha256"], reply.json()["name"]) == (hashlib.sha256(png()).hexdigest(), "photo.png")
+
+
 @pytest.mark.parametrize(
     "form",
     [
@@ -94,10 +106,14 @@ async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> 
         b"nothing of the kind",
         b'--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--xyz--\r\n',
         b'--xyz\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nhalf a file',
+        FILE + b'\r\n--xyz\r\nContent-Disposition: form-data; name="g"; filename="g"\r\n\r\n2\r\n--xyz--\r\n',
+        FILE + b"\r\n--xyzjunk\r\nmore\r\n--xyz--\r\n",
+        FILE + b"\r\n--xyz junk\r\n",
+        FILE + b"\r\n--xyz",
     ],
-    ids=["empty", "no part", "no form", "no file", "no end"],
+    ids=["empty", "no part", "no form", "no file", "no end", "second file", "boundary's beginning", "junk", "open end"],
 )
-async def test_a_form_without_a_whole_file_is_refused(ada: httpx.AsyncClient, files: Files, form: bytes) -> None:
+async def test_a_form_without_one_whole_file_is_refused(ada: httpx.AsyncClient, files: Files, form: bytes) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
     reply = await ada.post("/v1/assets", content=form, headers=kind)
     assert (reply.status_code, reply.json()["code"]) == (400, "form_invalid")

@@ -7,6 +7,7 @@ import pytest
 from headrace.database import Database, DatabaseConfig
 from tests.attack import invariants
 from tests.attack.model import Invariant
+from tests.chaos import reading
 from tests.chaos.faults import Planned
 from tests.chaos.load import Promises
 from tests.chaos.report import Report
@@ -43,7 +44,8 @@ async def test_an_invariant_that_takes_too_long_is_reported_and_the_others_are_r
     slow = Invariant("this is slow", (), "SELECT pg_sleep(60)")
     wrong = Invariant("this is wrong", (), "SELECT 1 AS one")
     monkeypatch.setattr(invariants, "ALL", [slow, wrong])
+    monkeypatch.setattr(reading, "OWN", {each.holds: each.sql for each in (slow, wrong)})
     async with await Database.connect(DatabaseConfig(database_url, statement_timeout=timedelta(seconds=2))) as db:
-        found = await invariants.broken(db, at_rest=True)
-    assert [each.holds for each in found] == ["this is slow", "this is wrong"]
-    assert "not read" in str(found[0])
+        for found in (await invariants.broken(db, at_rest=True), await reading.own_broken(db)):
+            assert [each.holds for each in found] == ["this is slow", "this is wrong"]
+            assert "not read" in str(found[0])

@@ -1,6 +1,7 @@
 """One user's changes take turns: while they wait for that user's lock, others get a connection."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from headrace.web.config import WebConfig
 from tests.billing import stand as billing
 from tests.edge import stand
 from tests.open_types import OpenRegistry
+from tests.web.test_everything_is_audited import whole_api
 
 TWO_IN_LINE = """
 SELECT count(*) = 2 FROM pg_locks
@@ -71,3 +73,24 @@ async def test_a_line_has_an_end_and_nobody_waits_for_ever() -> None:
     async with turns.of("ada"):
         pass
     assert turns._lines == {}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/tasks/tsk_1/cancel",
+        "/v1/tasks/tsk_1/retry",
+        "/v1/executions/exe_01h455vb4pex5vsknk084sn02q/cancel",
+        "/v1/schedules/sch_01h455vb4pex5vsknk084sn02q/disable",
+    ],
+)
+async def test_what_gives_units_back_takes_its_users_turn_too(path: str, database_url: str) -> None:
+    """A hundred requests to cancel held all connections while they waited for one entitlement."""
+    async with whole_api(database_url) as (world, app):
+        services = app.state.services
+        app.state.services = replace(services, turns=UserTurns(at_once=1, most=0))
+        user_id = (await world.client.get("/v1/me")).json()["user"]["id"]
+        async with app.state.services.turns.of(user_id):
+            refused = await world.client.post(path)
+        assert (refused.status_code, refused.json()["code"]) == (429, "too_many_at_once")
+        assert (await world.client.post(path)).status_code == 404

@@ -168,3 +168,19 @@ async def test_without_an_archive_to_write_to_the_rows_stay_and_the_run_says_why
     (told,) = (await read_health(db)).runs
     assert told.error == run.error
     assert told.finished_at is not None
+
+
+async def test_archived_events_have_no_words_of_people(
+    db: Database, owner: DatabaseConfig, place: StorageConfig
+) -> None:
+    """Names of files stayed in row archives for ever, also when their owner's account was deleted."""
+    payload = {"name": "my divorce.pdf", "title": "my divorce.pdf", "labels": {"case": "x"}, "asset_id": "ast_1"}
+    async with db.transaction() as tx:
+        await tx.execute(FILL["outbox_events"])
+        await tx.execute("UPDATE headrace.outbox_events SET payload_json = $1", payload)
+    config = RetentionConfig(archived_rows=("outbox_events",))
+    assert (await retain(db, place, config, ROWS, "outbox_events")).removed_rows == DUE
+    ((location, _),) = await noted(db)
+    assert (
+        pq.read_table(folder_of(place) / location).column("payload_json").to_pylist() == ['{"asset_id": "ast_1"}'] * DUE
+    )

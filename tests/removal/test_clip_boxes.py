@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headrace.removal.candidates import Mode, Outcome
-from headrace.removal.pipeline.messages import refusal
-from headrace.removal.pipeline.model import FailureCode, Hint, RemovalOrder, StageReport
+from headrace.removal.messages import refusal
+from headrace.removal.order import FailureCode, Hint, RemovalOrder, StageReport
 from headrace.removal.video import detecting, finding, job
 from headrace.removal.video.model import Placed, VideoOrder
 

@@ -8,11 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import confined
-from headrace.removal.comparison import blended
-from headrace.removal.confined import carry_out
 from headrace.removal.errors import CandidateUnknown, HintUnusable
+from headrace.removal.images import confined
+from headrace.removal.images.comparison import blended
+from headrace.removal.images.confined import carry_out
 from headrace.removal.local import process
+from headrace.removal.order import Hint
 from headrace.removal.report import Order, Removal, Report
 from tests.cli.conftest import Call, call
 
@@ -79,3 +80,10 @@ def test_more_or_less_of_the_change_is_made() -> None:
     assert blended(before, after, 0.5).tolist() == np.full((2, 2, 3), 150).tolist()
     assert blended(before, after, 1.1).tolist() == np.full((2, 2, 3), 90).tolist()
     assert blended(before, after, 0).tolist() == before.tolist()
+
+
+def test_the_pages_of_a_hint_are_described() -> None:
+    """That `hints[].pages` is a pair, the first page and the last, was said nowhere: `[2]` was refused."""
+    described = Hint.model_json_schema()["properties"]["pages"]
+    assert "both ends in" in described["description"]
+    assert [each.get("minItems") for each in described["anyOf"]] == [2, None]

@@ -4,10 +4,10 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
-from headrace.removal.pdf.fonts import Font, read_font
-from headrace.removal.pdf.geometry import angle_of, apply, multiply, principal_axis, quad_of, turned_quad
-from headrace.removal.pdf.pages import PageFrame
-from headrace.removal.pdf.pruning import emptied
+from headrace.removal.documents.pdf.fonts import Font, read_font
+from headrace.removal.documents.pdf.geometry import angle_of, apply, multiply, principal_axis, quad_of, turned_quad
+from headrace.removal.documents.pdf.pages import PageFrame
+from headrace.removal.documents.pdf.pruning import emptied
 
 
 def names(text: str) -> list[str]:
@@ -81,3 +81,34 @@ def test_matrices_and_directions() -> None:
 @pytest.mark.parametrize(("turned", "seen"), [(0, (10, 180)), (90, (20, 10)), (180, (90, 20)), (270, (180, 90))])
 def test_places_are_told_as_they_are_seen(turned: int, seen: tuple[float, float]) -> None:
     assert PageFrame(0, 0, 100, 200, turned).seen((10, 20)) == seen
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "em"),
+    [
+        ("/Helvetica", "SAMPLE", 4.057),
+        ("/Helvetica-BoldOblique", "SAMPLE", 4.167),
+        ("/ArialMT", "SAMPLE", 4.057),
+        ("/TimesNewRomanPS-BoldMT", "DRAFT", 3.444),
+        ("/Times-Roman", "DRAFT", 3.278),
+        ("/CourierNew", "DRAFT", 3.0),
+        ("/Unheard", "DRAFT", 3.0),  # guessed
+    ],
+)
+def test_fonts_without_widths_have_those_of_the_standard_14(name: str, text: str, em: float) -> None:
+    """Guessed widths of 0.6 em made boxes too short for words in capitals, and good results were refused."""
+    font = read_font(pikepdf.Dictionary(Subtype=pikepdf.Name.Type1, BaseFont=pikepdf.Name(name)))
+    assert font.width(text.encode()) == pytest.approx(em, abs=0.001)
+
+
+def test_glyph_names_are_those_of_adobes_list() -> None:
+    names = ["eacute", "Adieresis", "endash", "fi", "uni4E2D", "zero", "nonsense"]
+    differences = pikepdf.Array([65, *(pikepdf.Name(f"/{name}") for name in names)])
+    font = read_font(
+        pikepdf.Dictionary(
+            Subtype=pikepdf.Name.Type1,
+            BaseFont=pikepdf.Name.Other,
+            Encoding=pikepdf.Dictionary(Differences=differences),
+        )
+    )
+    assert font.decode(bytes(range(65, 65 + len(names)))) == "éÄ–ﬁ中0"

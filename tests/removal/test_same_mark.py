@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal.pipeline.model import Stage, StageOrder
+from headrace.removal.order import Names, Stage, StageOrder
 from tests.removal import clips
 from tests.removal.stand import Service, serving
 
@@ -51,6 +51,9 @@ async def test_pictures_of_one_order_share_what_they_learn_of_their_mark(  # W-0
         assert (result[:80] == scene[:80]).all()
         assert [each["method"] for each in removal["candidates"]] == ["pictures"]
     assert await service.ledger(done[4]["id"]) == [("HELD", 1), ("RELEASED", 1)]
+    # Whole cleaned pictures stayed for a day beside the results; the mark stays for others that may learn it.
+    kept = await service.storage.list_names(f"step/{placed['items'][0]['user_id']}")
+    assert {name.rpartition("/")[2].partition(".")[2] for name in kept} == {str(Names.MATTE)}
     # Whoever came first has looked at the others, of as many as run at once; the rest took up what these had learnt.
     looked = [each for each in stages if each.stage is Stage.DETECTING]
     assert [len(each.views) for each in looked if each.views] in ([4], [4, 4])

@@ -8,7 +8,6 @@ from pydantic import HttpUrl, SecretStr
 
 from headrace.billing.payments.local.keys import LocalKeys, keys_in
 from headrace.billing.payments.local.server import local_payments
-from headrace.extras import load
 from headrace.settings import PREFIX, BadSettings, Settings
 
 _FOLDER = "pay-locally"
@@ -33,7 +32,6 @@ async def paying(chosen: Settings, api_url: str, *, locally: bool) -> AsyncItera
         raise BadSettings(
             "--pay-locally stands in for WeChat Pay, and the settings name a real merchant: unset HEADRACE_WECHATPAY_…"
         )
-    load("wechatpayv3.utils", extra="payments")
     folder = (chosen.data_dir / _FOLDER).resolve()
     keys = keys_in(folder)
     async with local_payments(keys) as running:

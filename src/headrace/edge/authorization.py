@@ -9,6 +9,7 @@ with a wrong credential counts by address too, so that guessing tokens is slow.
 """
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import Annotated
 
@@ -124,6 +125,14 @@ MaybeCaller = Annotated[Caller | None, Depends(_maybe_signed_in)]
 Again = Annotated[AuthenticateAgain, Depends(_again)]
 """For answers that go on: whoever is shown something later must still be allowed to see it. It is no new request, so it
 does not count against the rate limit."""
+
+
+async def _own_turn(request: Request, caller: SignedIn) -> AbstractAsyncContextManager[None]:
+    return services_of(request).turns.of(caller.user_id)
+
+
+OwnTurn = Annotated[AbstractAsyncContextManager[None], Depends(_own_turn)]
+"""The caller's turn at a change that locks their units: to be entered before the transaction begins."""
 
 
 async def _admin(caller: SignedIn) -> Caller:

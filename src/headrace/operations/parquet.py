@@ -21,6 +21,7 @@ from headrace.extras import load
 from headrace.operations.errors import ArchiveDamaged
 from headrace.operations.model import Archived, Summary
 
+JsonFields: TypeAlias = tuple[str, Sequence[str]]  # a jsonb column, and fields of it
 Connection: TypeAlias = "asyncpg.Connection[Any] | asyncpg.pool.PoolConnectionProxy[Any]"
 
 _BATCH = 500  # rows at once: whatever else this process does waits for no more than a few milliseconds
@@ -96,13 +97,21 @@ async def _batches(
     columns: Sequence[Column],
     schema: Any,
     only: Sequence[object] | None = None,
+    without: JsonFields | None = None,
 ) -> AsyncGenerator[Any, None]:
     """The rows of a table, or ``only`` those with these keys, in the order of their key, as Arrow batches.
 
     Whoever may leave before the end closes it: until then the connection is in its transaction.
     """
     pa = load("pyarrow", extra="archive")
-    reading = ", ".join(column.reading for column in columns)
+    json_column, fields = without or ("", ())
+    arguments = [each for each in (only, list(fields) or None) if each is not None]
+    reading = ", ".join(
+        f"({column.quoted} - ${len(arguments)}::text[])::text AS {column.quoted}"
+        if column.name == json_column
+        else column.reading
+        for column in columns
+    )
     which = "" if only is None else f"WHERE {table.key[0]} = ANY ($1)"
     sql = f"SELECT {reading} FROM headrace.{name} {which} ORDER BY {', '.join(table.key)}"
 
@@ -114,7 +123,7 @@ async def _batches(
         return pa.record_batch(arrays, schema=schema)
 
     async with connection.transaction():  # a cursor lives in one, and sees one snapshot from its first row to its last
-        cursor = await connection.cursor(sql, *([] if only is None else [only]))
+        cursor = await connection.cursor(sql, *arguments)
         while rows := await cursor.fetch(_BATCH):
             yield await asyncio.to_thread(convert, rows)
 
@@ -136,14 +145,22 @@ def _number_of(pa: Any, kept: Any) -> Any:
 
 
 async def write(
-    connection: Connection, table: Archived, name: str, file: Path, *, only: Sequence[object] | None = None
+    connection: Connection,
+    table: Archived,
+    name: str,
+    file: Path,
+    *,
+    only: Sequence[object] | None = None,
+    without: JsonFields | None = None,
 ) -> Summary:
-    """Write all rows of the table ``name``, or ``only`` those with these keys, into ``file``; say what is in it."""
+    """Write all rows of the table ``name``, or ``only`` those with these keys, into ``file``; say what is in it.
+
+    Of a jsonb column, fields may be left out: ``without``."""
     pa, pq = load("pyarrow", extra="archive"), load("pyarrow.parquet", extra="archive")
     columns = await list_columns(connection, name)
     schema = _schema(pa, table, columns)
     extremes = _Extremes(table)
-    async with aclosing(_batches(connection, table, name, columns, schema, only)) as batches:
+    async with aclosing(_batches(connection, table, name, columns, schema, only, without)) as batches:
         with pq.ParquetWriter(file, schema, compression="zstd", compression_level=9) as writer:
             waiting: list[Any] = []
             async for batch in batches:

@@ -50,7 +50,7 @@ async def archive_rows(
             if not versions:
                 return 0, False
             keys = [row["key"] for row in versions]
-            summary = await parquet.write(tx.connection, table, rule.table, written, only=keys)
+            summary = await parquet.write(tx.connection, table, rule.table, written, only=keys, without=rule.personal)
         on_step("written")
         location = f"{rule.table}/{summary.min_at:%Y/%m}/{archive_id}.parquet"
         await storage.put(location, written)

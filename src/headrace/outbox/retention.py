@@ -1,5 +1,6 @@
 """How events go that were told. One that the broker has not confirmed stays: its message is read from it."""
 
+from headrace.outbox.store import PERSONAL
 from headrace.purging import RowRetention
 
 EVENTS = RowRetention(
@@ -15,4 +16,5 @@ ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
     cron="0 3 * * *",
     description="Removes events that were published long ago.",
     name="event_id",
+    personal=("payload_json", PERSONAL),
 )

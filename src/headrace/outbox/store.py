@@ -47,13 +47,13 @@ async def append(tx: Tx, events: Sequence[Event]) -> None:
 
 
 # What of a payload is a person's own words: a file's name; a task's title, key, labels and error.
+PERSONAL = ("name", "title", "key", "labels", "error_message")
 BLANK_OF_USER = """
-UPDATE headrace.outbox_events SET payload_json = payload_json - ARRAY['name', 'title', 'key', 'labels', 'error_message']
-WHERE user_id = $1 AND payload_json ?| ARRAY['name', 'title', 'key', 'labels', 'error_message']
+UPDATE headrace.outbox_events SET payload_json = payload_json - $2::text[] WHERE user_id = $1 AND payload_json ?| $2
 """
 
 
 async def blank_of_user(tx: Tx, user_id: str) -> int:
     """Take the names of files, and what tasks say in their owner's words, out of a user's events; gives how many had
     any."""
-    return await tx.count(BLANK_OF_USER, user_id)
+    return await tx.count(BLANK_OF_USER, user_id, PERSONAL)

@@ -55,7 +55,8 @@ class RetentionSettings(Group):
     )
     retention_archive_rows: ArchivedRows = setting(
         "Tables whose rows are written to the archive before they are deleted, separated by commas: `task_executions`, "
-        "`outbox_events`, `task_locks`. What is in a file there outlives the deletion of an account.",
+        "`outbox_events`, `task_locks`. What is in a file there outlives the deletion of an account; events are "
+        "written without names of files and without a task's title, key, labels and error message.",
         (),
     )
     archive_url: str | None = setting(

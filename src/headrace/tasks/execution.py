@@ -44,7 +44,7 @@ class Backoff:
 class ProcessLimits:
     """What one task may use in its child process (``isolation="process"``); None is no limit.
 
-    The defaults stop what has run away and are in nobody's way otherwise. All but ``wall_seconds`` hold for each
+    The defaults stop what has run away and hinder no ordinary task. All but ``wall_seconds`` hold for each
     process that the handler starts by itself; the worker's own limits, where they are lower, hold in any case.
     """
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import resource
 import socket
 import subprocess
 import threading
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation.preloading import preloads
 from headrace.tasks.registry import Registry
 
@@ -72,6 +74,9 @@ def run_shut_in(context: BlockingTaskContext, payload: dict[str, str]) -> dict[s
         "utime": _outcome(lambda: os.utime(payload["secret"], (0, 0))),
         "chroot": _outcome(lambda: os.chroot(payload["folder"])),
         "setxattr": _outcome(lambda: os.setxattr(payload["secret"], "user.mark", b"x")),
+        "setrlimit": _outcome(lambda: resource.setrlimit(resource.RLIMIT_AS, (-1, -1))),
+        "prlimit": _outcome(lambda: resource.prlimit(0, resource.RLIMIT_NOFILE, (50, 50))),
+        "limits": [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)],
         "capabilities": sorted(
             {
                 line.partition(":")[2].strip()
@@ -83,6 +88,12 @@ def run_shut_in(context: BlockingTaskContext, payload: dict[str, str]) -> dict[s
         else ["0" * 16],
         "thread": _in_thread(),
     }
+
+
+narrow = Registry()
+narrow.task(
+    "narrow", isolation="process", network=False, files=False, limits=ProcessLimits(open_files=20, file_bytes=4096)
+)(run_shut_in)
 
 
 def _fork() -> None:

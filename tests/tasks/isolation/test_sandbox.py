@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import os
+import platform
 import resource
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from headrace.tasks.execution import BadTaskType, ProcessLimits
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import Crashed
+from headrace.tasks.isolation.sandbox import DENIED, DENIED_EVERYWHERE
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import Registry
 from tests.tasks.isolation import other_program
@@ -226,6 +228,36 @@ async def test_a_child_without_files_changes_no_modes_and_starts_no_process(
     assert [path.stat().st_mode & 0o777 for path in (secret, handed)] == [0o600, 0o600]
     assert found["capabilities"] == ["0" * 16]
     assert found["thread"] == "ran"
+
+
+@linux
+async def test_a_child_without_files_cannot_raise_its_limits_and_each_task_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limits were soft ones that code which was taken over could raise."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    handed = tmp_path / "handed"
+    handed.write_text("hello")
+    order = {"secret": str(handed), "folder": str(tmp_path)}
+    types = (other_program.narrow.get("narrow"), other_program.shut_in.get("shut_in"))
+    async with Standalone(size=1) as processes:
+        with handed.open("r+b") as file:
+            narrow, wide = [await processes.run(each, order, descriptors=(file.fileno(),)) for each in types]
+        assert len(processes.pids) == 1
+    for found in (narrow, wide):
+        assert (found["setrlimit"], found["prlimit"]) == ("PermissionError", "PermissionError")
+    assert narrow["limits"] == [20, 4096]
+    assert wide["limits"] == [ProcessLimits().open_files, ProcessLimits().file_bytes]
+
+
+@linux
+@pytest.mark.skipif(platform.machine() not in DENIED, reason="no list of system calls for this architecture")
+async def test_parts_of_the_kernel_that_no_handler_needs_are_denied(stand: Stand) -> None:
+    """Only sockets and io_uring were: not namespaces, BPF, keys, tracing, userfaultfd, mounts and kexec."""
+    calls = {**DENIED[platform.machine()], **DENIED_EVERYWHERE}
+    found = await stand.run("kernel_calls", calls)
+    # The kernel itself answers none of them with EACCES: EPERM, EFAULT, EINVAL, ESRCH and others.
+    assert found == dict.fromkeys([*calls, "clone with CLONE_NEWUSER"], "EACCES")
 
 
 @linux

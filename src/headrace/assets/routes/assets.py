@@ -20,13 +20,13 @@ from headrace.assets.errors import (
     StorageQuotaExceeded,
     TooManyUploads,
 )
-from headrace.assets.forms import Form
 from headrace.assets.inspection.errors import REFUSALS, InspectionBusy
 from headrace.assets.inspection.model import MediaType
 from headrace.assets.life import purge_unless_in_use
 from headrace.assets.limits import limits_for
 from headrace.assets.links import Target
 from headrace.assets.model import LONGEST_NAME
+from headrace.assets.multipart_form import Form
 from headrace.assets.pages import serve_page
 from headrace.assets.previews import preview
 from headrace.assets.reading import serve

@@ -13,7 +13,6 @@ from headrace.billing.payments.config import OrderConfig, WeChatPayConfig
 from headrace.billing.payments.errors import OrderNotFound, PaymentsOff
 from headrace.billing.payments.model import Order, OrderStatus
 from headrace.database import Tx
-from headrace.extras import load
 from headrace.sql import Mark
 
 if TYPE_CHECKING:
@@ -46,7 +45,6 @@ async def open_payments(config: WeChatPayConfig | None, orders: OrderConfig) -> 
     if config is None:
         yield Payments(orders, None)
         return
-    load("wechatpayv3.utils", extra="payments")
     from headrace.billing.payments.wechatpay import WeChatPay
 
     async with WeChatPay(config) as wechatpay:

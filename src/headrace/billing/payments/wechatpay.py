@@ -1,8 +1,7 @@
 """WeChat Pay API v3, as far as orders need it. Nobody calls it while a transaction is open.
 
-``wechatpayv3`` signs and decrypts. Its own clients always send to WeChat Pay's address, block or want another library,
-and drop all certificates when they cannot fetch new ones: so sending is done here, on httpx. Nothing of a request is
-logged.
+The vendor's Python clients always send to WeChat Pay's address, block, and drop all certificates when they cannot fetch
+new ones: so sending is done here, on httpx, and signing in ``signing``. Nothing of a request is logged.
 """
 
 import asyncio
@@ -13,11 +12,12 @@ from typing import Any, Self, TypeVar
 
 import httpx
 import orjson
-from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
-from wechatpayv3.utils import aes_decrypt, build_authorization, load_private_key, rsa_sign
 
 from headrace import clock, logs
+from headrace.billing.payments import signing
 from headrace.billing.payments.config import WeChatPayConfig
 from headrace.billing.payments.errors import WeChatPayMisconfigured, WeChatPayRefused, WeChatPayUnavailable
 from headrace.billing.payments.model import Order, PayMethod, Refund, RefundState, Trade, TradeState
@@ -116,7 +116,7 @@ class WeChatPay:
     def jsapi_parameters(self, prepay_id: str) -> dict[str, str]:
         """What `wx.requestPayment` in a mini-program is called with."""
         stamp, nonce, package = str(int(clock.now().timestamp())), secrets.token_hex(16), f"prepay_id={prepay_id}"
-        signature: str = rsa_sign(self._private_key, f"{self.config.app_id}\n{stamp}\n{nonce}\n{package}\n")
+        signature = signing.sign(self._private_key, f"{self.config.app_id}\n{stamp}\n{nonce}\n{package}\n")
         return {
             "appId": self.config.app_id,
             "timeStamp": stamp,
@@ -131,15 +131,14 @@ class WeChatPay:
         if resource.get("algorithm") != "AEAD_AES_256_GCM":
             return None
         try:
-            text: str | None = aes_decrypt(
-                resource["nonce"],
-                resource["ciphertext"],
-                resource.get("associated_data") or "",
+            return signing.decrypt(
                 self.config.api_v3_key,
+                nonce=resource["nonce"],
+                ciphertext=resource["ciphertext"],
+                associated_data=resource.get("associated_data") or "",
             )
         except (KeyError, ValueError, TypeError, AttributeError):
             return None
-        return None if text is None else text.encode()
 
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, signed: bool = True
@@ -160,13 +159,14 @@ class WeChatPay:
         return status, _read(status, raw)
 
     async def _send(self, method: str, path: str, content: bytes) -> tuple[int, httpx.Headers, bytes]:
-        authorization = build_authorization(
-            path,
-            method,
-            self.config.mch_id,
-            self.config.cert_serial,
+        authorization = signing.authorization(
             self._private_key,
-            data=content.decode(),
+            mch_id=self.config.mch_id,
+            serial=self.config.cert_serial,
+            method=method,
+            path=path,
+            body=content.decode(),
+            now=clock.now(),
         )
         headers = {"Authorization": authorization, "Accept": "application/json", "Accept-Encoding": "identity"}
         if content:
@@ -262,14 +262,13 @@ def _time(text: object) -> datetime | None:
     return at if at.tzinfo is not None else at.replace(tzinfo=UTC)
 
 
-def _private_key(config: WeChatPayConfig) -> Any:
+def _private_key(config: WeChatPayConfig) -> RSAPrivateKey:
     try:
-        key = load_private_key(config.private_key)
-    except Exception:  # noqa: BLE001 - the library raises nothing more precise
-        key = None
-    if key is None:
-        raise WeChatPayMisconfigured("HEADRACE_WECHATPAY_PRIVATE_KEY_FILE holds no private key that can be read.")
-    return key
+        return signing.load_private_key(config.private_key)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        raise WeChatPayMisconfigured(
+            "HEADRACE_WECHATPAY_PRIVATE_KEY_FILE holds no private key that can be read."
+        ) from None
 
 
 def _given_key(config: WeChatPayConfig) -> dict[str, RSAPublicKey]:

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.images.views import looking
 from headrace.removal.video import detecting, solving, tracking, turning
 from headrace.removal.video.marks import Mark, rested
 from headrace.removal.video.model import Check, Kind, Placed, VideoOrder
@@ -19,7 +20,6 @@ from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.removing import Remover
 from headrace.removal.video.sampling import Box, Sample, decoded, native
 from headrace.removal.video.tracking import Path
-from headrace.removal.views import looking
 
 Heed = Callable[[float], object]
 

@@ -8,15 +8,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.judging import judge
-from headrace.removal.eye.model import Picture
+from headrace.removal.images.eye.judging import judge
+from headrace.removal.images.eye.model import Picture
+from headrace.removal.images.views import looking
 from headrace.removal.video import templates, tracking
 from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.model import LISTED_SCORE, Placed
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
-from headrace.removal.views import looking
 
 Heed = Callable[[], object]  # called about once a second; may raise to end the work
 

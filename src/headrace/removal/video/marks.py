@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.errors import HintUnusable
+from headrace.removal.images.views.solving import Matte
 from headrace.removal.video.model import Candidate, Kind
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.video.tracking import Path, window_facts, windows
-from headrace.removal.views.solving import Matte
 
 
 @dataclass(frozen=True, slots=True)

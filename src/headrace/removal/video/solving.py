@@ -7,17 +7,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.blocks import Block
-from headrace.removal.eye.drafting import drafted
-from headrace.removal.eye.model import Mask
+from headrace.removal.images.eye.blocks import Block
+from headrace.removal.images.eye.drafting import drafted
+from headrace.removal.images.eye.model import Mask
+from headrace.removal.images.views import looking
+from headrace.removal.images.views.solving import Guess, Matte, solve
+from headrace.removal.images.views.stack import persistent_steps
 from headrace.removal.video.colours import planes_of
 from headrace.removal.video.detecting import Found, varied
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
-from headrace.removal.views import looking
-from headrace.removal.views.solving import Guess, Matte, solve
-from headrace.removal.views.stack import persistent_steps
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
 _VIEWS = 72  # that are solved with, at the most

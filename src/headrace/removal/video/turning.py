@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.comparison import read_mask
 from headrace.removal.errors import HintUnusable
+from headrace.removal.images.comparison import read_mask
 from headrace.removal.report import Rectangle
 from headrace.removal.video.model import Placed, VideoOrder
 from headrace.removal.video.probing import Facts

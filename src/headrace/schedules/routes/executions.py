@@ -5,7 +5,8 @@ from typing import Annotated
 from fastapi import Query
 
 from headrace.access import AdminOnly
-from headrace.edge.errors import InvalidCursor
+from headrace.edge.authorization import OwnTurn
+from headrace.edge.errors import InvalidCursor, TooManyAtOnce
 from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging, seal
 from headrace.edge.problem_details import problems
@@ -78,12 +79,14 @@ async def get_execution(execution_id: ExecutionIdPath, caller: Reader, db: Db) -
     "/{execution_id}/cancel",
     response_model=ExecutionOut,
     summary="Cancel a run",
-    responses=problems(ExecutionNotFound, ExecutionOver, TaskChanged),
+    responses=problems(ExecutionNotFound, ExecutionOver, TaskChanged, TooManyAtOnce),
 )
-async def cancel_execution(execution_id: ExecutionIdPath, caller: Writer, db: Db, deps: TasksDep) -> ExecutionOut:
+async def cancel_execution(
+    execution_id: ExecutionIdPath, caller: Writer, turn: OwnTurn, db: Db, deps: TasksDep
+) -> ExecutionOut:
     """Cancel a run. One that waits is over at once. One that runs is told to stop, and is over when its handler has
     stopped, or was killed. Canceling again changes nothing."""
-    async with db.transaction() as tx:
+    async with turn, db.transaction() as tx:
         return ExecutionOut.of(await executions.cancel_execution(tx, deps, caller, execution_id))
 
 

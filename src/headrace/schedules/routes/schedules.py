@@ -6,7 +6,8 @@ from fastapi import Depends, Query, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
-from headrace.edge.errors import InvalidCursor, InvalidIfMatch
+from headrace.edge.authorization import OwnTurn
+from headrace.edge.errors import InvalidCursor, InvalidIfMatch, TooManyAtOnce
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.paging import Page, Paging
@@ -173,11 +174,12 @@ async def enable_schedule(
     "/{schedule_id}/disable",
     response_model=DisabledOut,
     summary="Disable a schedule",
-    responses=problems(*_CHANGE, TaskChanged),
+    responses=problems(*_CHANGE, TaskChanged, TooManyAtOnce),
 )
 async def disable_schedule(
     schedule_id: ScheduleIdPath,
     caller: Writer,
+    turn: OwnTurn,
     db: Db,
     deps: TasksDep,
     expected: ExpectedVersion,
@@ -185,7 +187,7 @@ async def disable_schedule(
     cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
 ) -> DisabledOut:
     """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
-    async with db.transaction() as tx:
+    async with turn, db.transaction() as tx:
         disabled = await service.disable_schedule(
             tx, deps, caller, schedule_id, expected=expected, cancel_pending=cancel_pending
         )

@@ -30,6 +30,7 @@ from headrace.tasks.context import BlockingTaskContext, Facts, StepRecord, TaskC
 from headrace.tasks.errors import Fatal, LeaseLost, PayloadInvalid, TaskCanceled
 from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import confinement, endings, preloading, wire
+from headrace.tasks.isolation.limits import limited
 from headrace.tasks.isolation.sandbox import Powers
 from headrace.tasks.isolation.stopping import StopOnce
 from headrace.tasks.isolation.wire import Message
@@ -44,7 +45,8 @@ class Run:
         self.number: int = order["run"]
         self.address: str = order["address"]
         self.claimed = wire.unpack_claimed(order["claimed"])
-        self.limits = ProcessLimits(**order["limits"])
+        # None: the worker sets them from outside.
+        self.limits = None if order["limits"] is None else ProcessLimits(**order["limits"])
         self.result_limit: int = order["limit"]
         self.stop_asked = threading.Event()
         self.facts = Facts(
@@ -252,7 +254,7 @@ def perform(run: Run, handler: Handler) -> Message:
             payload = task_type.check_payload(run.claimed.payload)
         except PayloadInvalid as exc:
             return endings.of_bad_payload(exc)
-        with confinement.limited(run.limits):
+        with contextlib.nullcontext() if run.limits is None else limited(run.limits):
             result = run.handle(task_type, payload)
             return _ending_with(task_type, result, run.result_limit)
     except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is told, SystemExit too

@@ -1,18 +1,15 @@
-"""What a child process does to itself, so that it can harm nobody: it dies with its worker and stays in its limits."""
+"""What a child process does to itself, so that it can harm nobody: it dies with its worker, and gives up rights."""
 
 import contextlib
 import ctypes
-import math
 import os
 import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
-from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import sandbox
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -37,32 +34,6 @@ def settle(worker_pid: int, powers: sandbox.Powers) -> list[str]:
         signal.signal(number, _leave_it_to_the_worker)
     os.register_at_fork(before=_hold_signals, after_in_parent=_release_signals, after_in_child=_default_signals)
     return sandbox.confine(powers)
-
-
-@contextlib.contextmanager
-def limited(limits: ProcessLimits) -> Iterator[None]:
-    """Hold one task to its limits; the soft ones, so that the next task can have others.
-
-    Memory is counted as address space on top of what the loaded program has taken, and CPU time from here on. All of
-    them hold for each process: programs that the handler starts inherit them but do not share them. The time by the
-    clock is the worker's to watch.
-    """
-    wanted = {
-        resource.RLIMIT_AS: _more_than(_address_space(), limits.memory_bytes),
-        resource.RLIMIT_CPU: _more_than(math.ceil(_cpu_time()), limits.cpu_seconds),
-        resource.RLIMIT_FSIZE: limits.file_bytes,
-        resource.RLIMIT_NOFILE: limits.open_files,
-        resource.RLIMIT_NPROC: limits.processes,
-    }
-    before = {kind: resource.getrlimit(kind) for kind in wanted}
-    try:
-        for kind, value in wanted.items():
-            if value is not None:
-                _lower(kind, value)
-        yield
-    finally:
-        for kind, values in before.items():
-            resource.setrlimit(kind, values)
 
 
 def resident_bytes() -> int:
@@ -111,28 +82,6 @@ def kill_own_group() -> None:
     if os.getpgrp() == os.getpid():
         os.killpg(os.getpid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _lower(kind: int, wanted: int) -> None:
-    soft, hard = resource.getrlimit(kind)
-    known = [limit for limit in (wanted, soft, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(kind, (min(known), hard))
-
-
-def _more_than(taken: int | None, limit: int | None) -> int | None:
-    return None if taken is None or limit is None else taken + limit
-
-
-def _address_space() -> int | None:
-    try:
-        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
-    except OSError:
-        return None  # not Linux, where the limit has no effect either
-
-
-def _cpu_time() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
 
 
 def _die_with(worker_pid: int) -> None:

@@ -1,14 +1,17 @@
 """One task in one child: the order goes out, reports come in, and it ends in one of the ways of errors.py."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from headrace.tasks.context import Facts, Reporter
 from headrace.tasks.errors import TaskCanceled
+from headrace.tasks.execution import ProcessLimits
 from headrace.tasks.isolation import endings, wire
 from headrace.tasks.isolation.errors import CrashCause, Crashed, Killed
+from headrace.tasks.isolation.limits import limited
 from headrace.tasks.isolation.process import Child
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.model import Claimed
@@ -38,13 +41,38 @@ async def perform(
         "do": "run",
         "run": number,
         "address": task_type.address,
-        "limits": limits,
+        "limits": None if child.limited_from_outside else limits,
         "claimed": claimed,
         "steps": facts.steps,
         "scratch": str(facts.scratch_root),
         "descriptors": len(facts.descriptors),
         "limit": min(result_limit, wire.LARGEST // 2),
     }
+    is_outside = child.limited_from_outside
+    with limited(limits, child.pid, has_ended=child.exited.done) if is_outside else contextlib.nullcontext():
+        end = await _talk(child, order, claimed, reporter, stop=stop, grace=grace, limits=limits)
+    if end is None:
+        if child.killed:
+            raise Killed
+        raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
+    child.end(end["memory"])
+    if end["kind"] == "no_memory" or end["left"]:
+        # Who knows what it could not allocate; and what a handler has left running ends with its task.
+        child.clean = False
+    return endings.value_of(end)
+
+
+async def _talk(
+    child: Child,
+    order: Message,
+    claimed: Claimed,
+    reporter: Reporter,
+    *,
+    stop: asyncio.Event,
+    grace: Callable[[], timedelta],
+    limits: ProcessLimits,
+) -> Message | None:
+    """Give the order and wait for the child's account of its end; None if it died without one."""
     talk = asyncio.create_task(_converse(child, order, claimed, reporter))
     asked = asyncio.create_task(stop.wait())
     try:
@@ -55,26 +83,17 @@ async def perform(
                 f"It was killed: it ran longer than its process may, {limits.wall_seconds} s.", cause=CrashCause.TIME
             )
         if asked.done() and not talk.done():
-            child.tell({"do": "stop", "run": number})
+            child.tell({"do": "stop", "run": order["run"]})
             await asyncio.wait(over, timeout=grace().total_seconds(), return_when=asyncio.FIRST_COMPLETED)
             if not talk.done() and not child.exited.done():
                 await _kill(child)
-        end = await _last_word(child, talk)
+        return await _last_word(child, talk)
     finally:
         asked.cancel()
         if not talk.done():
             child.kill()
             talk.cancel()
             await asyncio.wait([talk], timeout=_AFTERMATH)  # a report under way is taken back, not left behind
-    if end is None:
-        if child.killed:
-            raise Killed
-        raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
-    child.end(end["memory"])
-    if end["kind"] == "no_memory" or end["left"]:
-        # Who knows what it could not allocate; and what a handler has left running ends with its task.
-        child.clean = False
-    return endings.value_of(end)
 
 
 async def _kill(child: Child) -> None:

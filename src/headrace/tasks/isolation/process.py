@@ -17,6 +17,7 @@ from headrace.tasks.isolation import wire
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import CrashCause, ProgramBroken
 from headrace.tasks.isolation.guardian import Guardian
+from headrace.tasks.isolation.limits import SET_FROM_OUTSIDE
 from headrace.tasks.isolation.output import Forward, Output
 from headrace.tasks.isolation.wire import Message
 from headrace.tasks.registry import TaskType
@@ -54,6 +55,7 @@ class Child:
         self.runs = 0
         self.tenant: str | None = None  # whom alone it serves, from its first task on
         self.clean = True  # not in the midst of a task
+        self.limited_from_outside = SET_FROM_OUTSIDE and not kind.files
         self.killed = False  # by us
         self.memory_at_first: int | None = None
         self.memory = 0

@@ -7,7 +7,8 @@ from fastapi import Depends, Response
 
 from headrace.access import AdminOnly, PreconditionFailed
 from headrace.database import Tx
-from headrace.edge.errors import InvalidIfMatch
+from headrace.edge.authorization import OwnTurn
+from headrace.edge.errors import InvalidIfMatch, TooManyAtOnce
 from headrace.edge.etags import ExpectedVersion, etag
 from headrace.edge.idempotency import ONCE, Answer, Once, idempotent
 from headrace.edge.problem_details import problems
@@ -98,14 +99,23 @@ async def submit_tasks(body: BatchIn, caller: Submits, db: Db, deps: TasksDep, o
 
 
 @router.post(
-    "/{task_id}/cancel", response_model=TaskOut, summary="Cancel a task", responses=problems(*_CHANGE, TaskOver)
+    "/{task_id}/cancel",
+    response_model=TaskOut,
+    summary="Cancel a task",
+    responses=problems(*_CHANGE, TaskOver, TooManyAtOnce),
 )
 async def cancel_task(
-    task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
+    task_id: TaskIdPath,
+    caller: Writer,
+    turn: OwnTurn,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
 ) -> TaskOut:
     """Cancel a task. One that waits is over at once. One that runs is told to stop: `cancel_requested_at` is set, and
     it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
-    async with db.transaction() as tx:
+    async with turn, db.transaction() as tx:
         return _shown(response, await service.cancel_task(tx, deps, caller, task_id, expected=expected))
 
 
@@ -113,13 +123,21 @@ async def cancel_task(
     "/{task_id}/retry",
     response_model=TaskOut,
     summary="Run a task again",
-    responses=problems(*_CHANGE, TaskOver, TaskNotOver, TypeDenied, TooManyLanes, TooManyOpenTasks, QuotaExhausted),
+    responses=problems(
+        *_CHANGE, TaskOver, TaskNotOver, TypeDenied, TooManyLanes, TooManyOpenTasks, QuotaExhausted, TooManyAtOnce
+    ),
 )
 async def retry_task(
-    task_id: TaskIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
+    task_id: TaskIdPath,
+    caller: Writer,
+    turn: OwnTurn,
+    db: Db,
+    deps: TasksDep,
+    expected: ExpectedVersion,
+    response: Response,
 ) -> TaskOut:
     """Send a task that failed or was canceled into its queue again. Steps that are done are not done again."""
-    async with db.transaction() as tx:
+    async with turn, db.transaction() as tx:
         return _shown(response, await service.retry_task(tx, deps, caller, task_id, expected=expected))
 
 
