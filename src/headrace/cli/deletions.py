@@ -25,7 +25,7 @@ def delete(
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Delete an account: nobody gets in from now on; the data goes when the grace period is over."""
+    """Delete an account: its logins end now, its data goes when the grace period is over."""
     if not yes:
         typer.confirm(f"Delete the account {user}?", abort=True, err=True)
     deletion = perform("admin delete", lambda api: _ask(api, user, "POST", {"at_once": at_once}))

@@ -147,7 +147,7 @@ def link(
     preview: Annotated[bool, typer.Option("--preview", help="Of the preview.")] = False,
     json: Json = False,
 ) -> None:
-    """Print a link that whoever has it can read the file with, until it expires."""
+    """Print a link for reading the file without logging in, until it expires."""
     seconds = None if hours is None else max(1, int(hours * 3600))
     body = {**given(expires_in=seconds), "inline": inline, "preview": preview}
     made = perform("files link", lambda api: api.ask("POST", path("assets", file_id, "links"), body=body))

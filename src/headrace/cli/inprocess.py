@@ -135,7 +135,7 @@ async def connected(settings: Settings, db: JoinedDatabase, who: Who, *, embedde
 
 
 def _authenticator(who: Who) -> Callable[[Database, Who, Credentials, bool], Awaitable[Caller]]:
-    """Whoever can reach the database is the operator, with the rights of the product itself."""
+    """A person with access to the database is the operator, with the rights of the product itself."""
 
     async def authenticate(db: Database, anonymous: Who, credentials: Credentials, changes: bool) -> Caller:  # noqa: ARG001
         assert credentials.bearer is not None

@@ -108,7 +108,7 @@ def change(
 
 @app.command()
 def remove(plan: PlanName, json: Json = False) -> None:
-    """Delete a plan that nobody ever had; `change --not-offered` for one that somebody had."""
+    """Delete a plan without subscriptions, now and before; `change --not-offered` for others."""
 
     async def act(api: Api) -> None:
         found = await _find(api, plan)

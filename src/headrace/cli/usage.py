@@ -1,4 +1,4 @@
-"""``headrace usage``: what somebody has used, and what is left."""
+"""``headrace usage``: what a user has used, and what is left."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -68,7 +68,7 @@ def days(
 
 @app.command()
 def balance(user: Who, json: Json = False) -> None:
-    """What somebody can use now, and until when."""
+    """What a user can use now, and until when."""
 
     async def act(api: Api) -> Any:
         return await api.ask("GET", path("usage", "balance"), params=await _of(api, user))
@@ -90,7 +90,7 @@ def export(
     since: Since = None,
     until: Until = None,
 ) -> None:
-    """The whole ledger of somebody as CSV, newest first."""
+    """The whole ledger of a user as CSV, newest first."""
 
     async def act(api: Api) -> None:
         wanted = {**entries_wanted(None, since, until), **await _of(api, user)}
