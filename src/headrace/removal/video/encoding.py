@@ -1,7 +1,7 @@
 """Which encoder packs the result, and how.
 
 A browser must play it, and nobody should get another kind of file than they gave. So the codec is the source's where
-browsers play that one and an encoder for it is there; else AV1, in WebM VP9. docs/why/removal.md says what that means
+browsers play that one and an encoder for it is there; else AV1, in WebM VP9. docs/why/removal-videos.md says what that means
 for licences.
 """
 
