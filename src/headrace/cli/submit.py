@@ -113,7 +113,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
             if task["status"] in OVER:
                 return task
             waits = task["status"] == "QUEUED" and monotonic() - asked_at > _ASK_WHY_AFTER_S
-            reasons = (await api.ask("GET", f"{where}/why"))["reasons"] if waits else ()
+            reasons = (await api.ask("GET", path("tasks", task["id"], "why")))["reasons"] if waits else ()
             if waits:
                 asked_at = monotonic()
             if waits or task["status"] != "QUEUED":

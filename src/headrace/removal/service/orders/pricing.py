@@ -47,8 +47,6 @@ def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None
         )
     if "format" not in facts:
         raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
-    if asset.media_type == MediaType.VIDEO and not media.has_video():
-        raise MediaUnsupported("Marks cannot be taken off videos by this installation.")
     if asset.media_type == MediaType.IMAGE and _frames(facts) > 1:
         _require_animation(asset, facts, wanted)
     if facts.get("encrypted") and asset.id not in wanted.unlocked:
