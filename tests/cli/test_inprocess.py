@@ -10,9 +10,9 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.access import AdminOnly
 from headrace.audit import Who
-from headrace.cli.calls import ActingFor
 from headrace.cli.inprocess import JoinedDatabase, LocalApi, connected
 from headrace.cli.opening import operator
+from headrace.cli.requests import ActingFor
 from headrace.cli.transport import InProcess
 from headrace.cli.wiring import SecretKeyMissing
 from headrace.database import Database, DatabaseConfig

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import deletions
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json
 from headrace.cli.passwords import read_password
+from headrace.cli.requests import Api
 
 app = typer.Typer(help="Accounts, for an operator with access to the database.", no_args_is_help=True)
 

@@ -16,7 +16,7 @@ from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
 from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import (
@@ -32,6 +32,7 @@ from headrace.cli.output import (
     say,
 )
 from headrace.cli.place import on_the_machine
+from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, print_done, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Settings that change while Headrace runs.", no_args_is_help=True)

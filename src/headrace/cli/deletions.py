@@ -8,9 +8,10 @@ import typer
 
 from headrace.accounts.model import DeletionStatus
 from headrace.cli import place
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, list_all, path, perform
+from headrace.cli.calls import given, list_all, path, perform
 from headrace.cli.output import Json, bytes_bar, out, print_json, print_table, say
+from headrace.cli.requests import Api
 from headrace.cli.showing import minute
 from headrace.errors import HeadraceError, Invalid
 

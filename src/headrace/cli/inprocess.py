@@ -11,9 +11,9 @@ from typing import TypeVar, cast
 from headrace import ids, logs
 from headrace.access import Caller, Credentials, Role
 from headrace.audit import Who
-from headrace.cli.calls import EVERYBODY, ActingFor, Api
 from headrace.cli.opening import Deployment, database_of, operator
 from headrace.cli.output import LOOKING, progress
+from headrace.cli.requests import EVERYBODY, ActingFor, Api
 from headrace.cli.routing import AppByNoun, Parts
 from headrace.client.connection import Connection
 from headrace.client.retrying import RetryPolicy

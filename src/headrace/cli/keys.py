@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import place
-from headrace.cli.calls import ActingFor, Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.passwords import read_password
+from headrace.cli.requests import ActingFor, Api
 from headrace.cli.showing import when
 from headrace.cli.times import instant
 from headrace.errors import Invalid

@@ -8,9 +8,10 @@ import typer
 
 from headrace.billing.model import EntitlementStatus, EntryStatus, Source
 from headrace.cli import place
-from headrace.cli.calls import Api, given, owner_of, path, perform
+from headrace.cli.calls import given, owner_of, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.cli.showing import minute, when
 from headrace.cli.times import instant_or_utc
 from headrace.cli.words import one_of

@@ -10,8 +10,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, list_all, path, perform, user_id_of
+from headrace.cli.calls import given, list_all, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
+from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, Invalid

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import EVERYBODY, Api, owner_of, path, perform
+from headrace.cli.calls import owner_of, path, perform
 from headrace.cli.output import number_of, out, print_json
+from headrace.cli.requests import EVERYBODY, Api
 from headrace.cli.words import one_of
 from headrace.errors import Conflict
 

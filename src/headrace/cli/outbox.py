@@ -4,10 +4,11 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform
+from headrace.cli.calls import given, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import AlwaysJson, Json, out, print_json, print_table, say
 from headrace.cli.place import on_the_machine
+from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 from headrace.errors import Invalid

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headrace.cli.calls import Answer, Api, given, path, perform
+from headrace.cli.calls import given, path, perform
 from headrace.cli.output import Json, print_done, print_json, print_table
+from headrace.cli.requests import Answer, Api
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Plans: what can be bought, for how much.", no_args_is_help=True)

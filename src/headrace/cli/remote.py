@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
 
-from headrace.cli.calls import Api
 from headrace.cli.place import Server
+from headrace.cli.requests import Api
 from headrace.client.connection import Connection
 from headrace.client.retrying import RetryPolicy
 

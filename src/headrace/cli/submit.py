@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.payloads import pairs, read_payload
+from headrace.cli.requests import Api
 from headrace.cli.tasks import OVER, print_task
 from headrace.cli.times import instant
 from headrace.visible import make_visible

@@ -7,8 +7,9 @@ import typer
 
 from headrace.billing.payments.model import OrderStatus
 from headrace.billing.subscriptions.model import SubscriptionStatus
-from headrace.cli.calls import Api, given, owner_of, path, perform
+from headrace.cli.calls import given, owner_of, path, perform
 from headrace.cli.output import Json, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.cli.showing import minute
 from headrace.cli.words import one_of
 

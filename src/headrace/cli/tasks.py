@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, owner_of, path, perform
+from headrace.cli.calls import given, owner_of, path, perform
 from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.payloads import pairs
+from headrace.cli.requests import Api
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, NotFound

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.ledger import Limit, Since, Task, Until, entries_wanted, print_entries
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.cli.showing import minute
 from headrace.cli.terminal import standard_output
 from headrace.errors import Invalid

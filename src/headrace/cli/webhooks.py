@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import ActingFor, Api, given, list_all, path, perform, user_id_of
+from headrace.cli.calls import given, list_all, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, number_of, out, print_done, print_json, print_table
 from headrace.cli.place import on_the_machine
+from headrace.cli.requests import ActingFor, Api
 from headrace.cli.words import one_of
 from headrace.errors import Invalid
 from headrace.webhooks.model import DeliveryStatus, EndpointStatus

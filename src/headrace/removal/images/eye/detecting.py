@@ -28,7 +28,7 @@ from headrace.removal.images.eye.tiles import Box, Copy, Detector, cut_up
 _AROUND = 160  # what is seen of the surroundings of a mark
 _MANY_PIXELS = 12_500_000  # planes of larger pictures have at most this many
 # A mark is removed from a smaller copy only if that has this many pixels (the network was trained on pictures of this
-# size) and shows this share of the mark that the larger one does not (detail is lost, too), or mostly very wide strokes.
+# size) and shows this share of the mark that the larger one lacks (detail is lost, too), or mostly wide strokes.
 _LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
 # From here on, at half its size, a picture may carry letters larger than a tile.
 _LARGE = 3_000_000
