@@ -1,7 +1,7 @@
-"""Notifications as they come: one listener for all streams of a process, woken by NOTIFY, right by looking alone.
+"""Live streams of notifications: one listener for all streams of a process, woken by NOTIFY, correct by polling.
 
-A stream holds no connection. It is woken with its user's id, reads what is new, and goes back to waiting; with every
-heartbeat it looks by itself, for a note that was lost.
+A stream holds no database connection. It is woken by its user's id, reads new rows, and waits again; at every heartbeat
+it polls as well, in case a NOTIFY was lost.
 """
 
 import asyncio
@@ -18,21 +18,21 @@ from headrace.notifications.model import Notification
 
 log = logs.get(__name__)
 
-_AT_ONCE = 100
-# Two relays commit in another order than they drew numbers in: so far back a stream looks for what it has not told.
-_WINDOW = 1000
+_BATCH_SIZE = 100
+# Relays may commit in another order than that of their ids: a stream rereads this many ids for unsent rows.
+_LATE_COMMIT_WINDOW = 1000
 
 
 @dataclass(eq=False, slots=True)
 class _Stream:
     user_id: str
     last: int
-    told: set[int] = field(default_factory=set)
+    sent_ids: set[int] = field(default_factory=set)
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Inbox:
-    """The streams of one process; ``open_inbox`` makes it."""
+    """The streams of one process, made by ``open_inbox``."""
 
     def __init__(self, db: Database, limits: StreamLimits | None = None) -> None:
         self._db = db
@@ -41,7 +41,7 @@ class Inbox:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all streams: a server that shuts down need not wait for them."""
+        """End all streams, so that a shutdown need not wait for them."""
         self._stopped = True
         for each in self._streams:
             each.woken.set()
@@ -59,7 +59,7 @@ class Inbox:
     async def follow(
         self, user_id: str, *, after: int | None, may_see: MaySee
     ) -> AsyncGenerator[Notification | Heartbeat | Revoked, None]:
-        """What comes from now on, or after the one that was seen last."""
+        """Stream notifications from now on, or after the last one seen."""
         with await self._open(user_id, after) as mine:
             news = stream(
                 lambda: self._news(mine),
@@ -75,25 +75,25 @@ class Inbox:
     async def _open(self, user_id: str, after: int | None) -> "_Opened":
         async with self._db.transaction(readonly=True) as tx:
             last = await store.newest(tx, user_id) if after is None else after
-            # What it was told before, or was there before: only what appears among it later is new.
-            known = await store.list_after(tx, user_id, last - _WINDOW, limit=_WINDOW)
-        told = {each.id for each in known if each.id <= last}
-        return _Opened(self._streams, _Stream(user_id, last, told))
+            # Ids that were sent or existed before: only ids that appear among them later are new.
+            known = await store.list_after(tx, user_id, last - _LATE_COMMIT_WINDOW, limit=_LATE_COMMIT_WINDOW)
+        sent_ids = {each.id for each in known if each.id <= last}
+        return _Opened(self._streams, _Stream(user_id, last, sent_ids))
 
     async def _news(self, stream: _Stream) -> list[Notification]:
         try:
             async with self._db.transaction(readonly=True) as tx:
-                most = _WINDOW + _AT_ONCE
-                found = await store.list_after(tx, stream.user_id, stream.last - _WINDOW, limit=most)
-        except HeadraceError as exc:  # the next look finds the same
+                most = _LATE_COMMIT_WINDOW + _BATCH_SIZE
+                found = await store.list_after(tx, stream.user_id, stream.last - _LATE_COMMIT_WINDOW, limit=most)
+        except HeadraceError as exc:  # the next poll finds them
             log.warning("inbox.unread", error=exc.code)
             return []
-        news = [each for each in found if each.id not in stream.told]
-        stream.told.update(each.id for each in news)
+        news = [each for each in found if each.id not in stream.sent_ids]
+        stream.sent_ids.update(each.id for each in news)
         stream.last = max([stream.last, *(each.id for each in news)])
-        stream.told = {number for number in stream.told if number > stream.last - _WINDOW}
+        stream.sent_ids = {number for number in stream.sent_ids if number > stream.last - _LATE_COMMIT_WINDOW}
         if len(found) == most:
-            stream.woken.set()  # there is more: look again at once
+            stream.woken.set()  # more rows remain: poll again at once
         return news
 
 

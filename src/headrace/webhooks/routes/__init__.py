@@ -8,7 +8,7 @@ from headrace.webhooks.service import Webhooks
 
 
 def create_router(hooks: Webhooks) -> Router:
-    """Every route of this package, served with these."""
+    """All routes of this package."""
 
     async def give(request: Request) -> None:
         request.state.webhooks = hooks
