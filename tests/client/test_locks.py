@@ -13,7 +13,7 @@ from headrace import leases
 from headrace.client import Client, SyncClient
 from headrace.client.errors import LockHeld, LockLost
 from headrace.locks import routes
-from headrace.locks.taking import when_free
+from headrace.locks.taking import retry_while_held
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.locks.blocks import NEVER, lose, take_turns
 
@@ -95,14 +95,14 @@ async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, m
     async def watched(*what: Any, **how: Any) -> Any:
         at_work.add(cast("asyncio.Task[Any]", asyncio.current_task()))
         asked.set()
-        return await when_free(*what, **how)
+        return await retry_while_held(*what, **how)
 
     async def wait() -> None:
         async with client.locks.hold("k", wait=None):
             pytest.fail("two at once")
 
     async with client.locks.hold("k"):
-        monkeypatch.setattr(routes, "when_free", watched)
+        monkeypatch.setattr(routes, "retry_while_held", watched)
         waiting = asyncio.create_task(wait())
         await asked.wait()
         waiting.cancel()

@@ -16,13 +16,13 @@ from headrace.cli.words import one_of
 from headrace.edge.vocabulary import shown, stored, words_of
 from headrace.errors import Invalid
 from headrace.locks import holding, service, store, taking
-from headrace.locks.model import LONGEST_TTL, Grant, Lock, LockState
+from headrace.locks.model import MAX_TTL, Grant, Lock, LockState
 from headrace.locks.schemas import GrantOut, LockOut
 
 app = typer.Typer(help="Locks: who holds what; take, keep, release one.", no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The lock's name.")]
-_DAY_S = LONGEST_TTL.total_seconds()
+_DAY_S = MAX_TTL.total_seconds()
 Ttl = Annotated[float, typer.Option(min=0.1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
 Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait if somebody has it.")]
 Purpose = Annotated[str | None, typer.Option(help="What for; whoever waits can read it.")]
@@ -76,7 +76,7 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
                     tx, session.caller, key, ttl=timedelta(seconds=ttl), holder=_holder(), purpose=purpose
                 )
 
-        return await taking.when_free(attempt, wait=timedelta(seconds=wait))
+        return await taking.retry_while_held(attempt, wait=timedelta(seconds=wait))
 
     granted = GrantOut.granted(as_operator("locks acquire", act))
     if json:

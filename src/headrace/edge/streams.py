@@ -1,8 +1,8 @@
-"""Live streams: how one goes on, for tasks, notifications and changes alike.
+"""Live streams of tasks, notifications and changes.
 
-A stream holds no connection to the database. It reads what is new when it is woken, says every few seconds that it is
-there, and asks as often whether its user may still see it. While nobody can tell, as when the database is away, it goes
-on and shows nothing.
+A stream holds no database connection. It reads news when it is woken, sends a heartbeat every few seconds, and checks
+at each heartbeat whether its user may still read it. While that is unknown, as when the database is away, it stays open
+and sends nothing.
 """
 
 import asyncio
@@ -20,26 +20,26 @@ log = logs.get(__name__)
 News = TypeVar("News")
 
 MaySee = Callable[[], Awaitable[bool]]
-"""Whether the user who opened a stream may see it now; raises when nobody can tell."""
+"""Whether the user of a stream may read it now; raises when that cannot be checked."""
 
 
 class TooManyStreams(Exhausted):
-    """Too many event streams are open: close one, or ask again later."""
+    """Too many event streams are open: close one, or try again later."""
 
     code = "too_many_streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    # How often a silent stream sends a keepalive, and every stream asks whether its user may still look on.
+    # Interval of keepalives of silent streams, and of permission checks of all streams.
     heartbeat: timedelta = timedelta(seconds=10)
-    # A stream ends after this, and the client comes back with the last id: so that streams spread over the processes.
+    # A stream ends after this time and the client reconnects with the last id, which spreads streams over processes.
     longest: timedelta = timedelta(minutes=15)
     most: int = 1000
     most_per_user: int = 20
 
     def check_room(self, users: Iterable[str], user_id: str) -> None:
-        """``TooManyStreams`` if these users' streams leave no room for another of ``user_id``."""
+        """``TooManyStreams`` if the limits allow no further stream of ``user_id``."""
         owners = list(users)
         if len(owners) >= self.most or owners.count(user_id) >= self.most_per_user:
             raise TooManyStreams(retry_after=self.heartbeat)
@@ -47,12 +47,12 @@ class StreamLimits:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Nothing new."""
+    """A heartbeat without news."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """The user who opened the stream may no longer see it; nothing follows."""
+    """The user may no longer read the stream; it ends."""
 
 
 async def stream(
@@ -63,10 +63,10 @@ async def stream(
     is_stopped: Callable[[], bool],
     may_see: MaySee | None,
 ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
-    """What ``read`` gives, now and whenever the stream is woken, until its time is over or the process stops.
+    """Yield what ``read`` returns, now and on each wake-up, until the time limit or the end of the process.
 
-    ``may_see`` is asked at every heartbeat, also while there is so much news that none is sent. A ``read`` that leaves
-    something behind wakes the stream itself.
+    ``may_see`` is called at every heartbeat interval, also when frequent news replaces heartbeats. A ``read`` that
+    leaves rows unread wakes the stream itself.
     """
     every = limits.heartbeat.total_seconds()
     ends_at = time.monotonic() + limits.longest.total_seconds()
@@ -75,7 +75,7 @@ async def stream(
         woken.clear()
         allowed: bool | None = True
         if may_see is not None and time.monotonic() >= check_at:
-            allowed = await _ask(may_see)
+            allowed = await _check_permission(may_see)
             if allowed is False:
                 yield Revoked()
                 return
@@ -91,8 +91,8 @@ async def stream(
             yield Heartbeat()
 
 
-async def _ask(may_see: MaySee) -> bool | None:
-    """Whether the user may still look on; None when nobody can tell."""
+async def _check_permission(may_see: MaySee) -> bool | None:
+    """Whether the user may still read; None when that cannot be checked."""
     try:
         return await may_see()
     except HeadraceError as exc:
