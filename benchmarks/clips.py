@@ -32,8 +32,8 @@ from rich.table import Table
 
 from benchmarks.clip_marks import ENDINGS, KINDS, mark
 from headrace.errors import HeadraceError
-from headrace.removal import confined_videos
 from headrace.removal.candidates import Outcome
+from headrace.removal.video import confined as confined_videos
 from headrace.removal.video import turning
 from headrace.removal.video.detecting import overlap
 from headrace.removal.video.model import AUTO_SCORE, Candidate, Kind, VideoOrder

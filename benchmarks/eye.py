@@ -21,10 +21,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.eye_marks import KINDS, Mark
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.filling import fill
-from headrace.removal.eye.model import LEAST_SCORE
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.model import LEAST_SCORE
+from headrace.removal.images.eye.solving import solve
 from training.photographs import evaluation_files
 
 WIDTH, HEIGHT = 960, 600

@@ -16,8 +16,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.eye import Picture, filed, grown, photographs, psnr
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.solving import solve
 
 FONT = "/usr/share/fonts/truetype/dejavu/DejaVuSans-Bold.ttf"
 PHOTOS = 4

@@ -26,10 +26,10 @@ from benchmarks.eye import Picture, grown, psnr
 from benchmarks.eye_marks import Mark
 from benchmarks.eye_wild_marks import ALL_OVER, FAMILIES
 from benchmarks.eye_wild_pictures import FOLDER
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.model import Detection, Restoration
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.model import Detection, Restoration
+from headrace.removal.images.eye.solving import solve
 
 SEED = 41
 MEGAPIXELS = (0.12, 0.25, 0.4, 0.6, 0.9, 1.4, 2.5)  # and a large one for each family

@@ -25,9 +25,9 @@ from rich.table import Table
 from benchmarks import removal_documents, video_clips
 from benchmarks.eye import Picture, _framed, grown, psnr
 from benchmarks.eye_marks import KINDS, Mark
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.solving import solve
 from headrace.removal.local import process_many
 from headrace.removal.report import ManyOrder, Order
 from headrace.removal.video.job import process

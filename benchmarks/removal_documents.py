@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from benchmarks.document_marks import DECK_KINDS, PDF_KINDS, clean_pdf, marked_deck, marked_pdf, words
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.documents import process
+from headrace.removal.documents.job import process
 
 _SCALE = 1.5
 _LOST = 255.0  # the difference where a mark was not taken off, or text was lost

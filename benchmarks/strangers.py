@@ -28,10 +28,10 @@ from rich.table import Table
 from headrace.assets.inspection.errors import FileRefused, InspectionCrashed, InspectionMemory, InspectionTimeout
 from headrace.assets.inspection.model import FileLimits, Format
 from headrace.assets.inspection.service import Inspector, InspectorConfig
-from headrace.removal.pipeline.config import RemoverConfig
-from headrace.removal.pipeline.model import ENDINGS, Names, RemovalOrder, Stage, StageOrder
-from headrace.removal.pipeline.stage_types import stage_types
-from headrace.removal.pipeline.stages import Conversion
+from headrace.removal.order import ENDINGS, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.service.config import RemoverConfig
+from headrace.removal.stage_types import stage_types
+from headrace.removal.stages import Conversion
 from headrace.tasks.errors import BadResult, Fatal
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone

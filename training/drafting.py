@@ -1,6 +1,6 @@
 """The product's solver as tensor arithmetic: drafts for the refiner to learn from, as fast as the device makes crops.
 
-The same steps with the same constants as ``headrace.removal.eye`` (solving, coverage, inks, filling), where every one
+The same steps with the same constants as ``headrace.removal.images.eye`` (solving, coverage, inks, filling), where each
 is explained; a test holds the two together. Inks are read off a sample of the pixels, and depth is counted in octagons.
 """
 

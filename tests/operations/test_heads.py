@@ -9,7 +9,7 @@ import pytest
 
 from headrace.audit import seals, verifying
 from headrace.audit.findings import Flaw
-from headrace.audit.heads import KeptHeads
+from headrace.audit.heads import KeptHeads, find_foreign
 from headrace.audit.sealing import Sealed, Sealer
 from headrace.audit.signing import SigningKey
 from headrace.audit.verifying import VerifyMode
@@ -77,6 +77,28 @@ async def test_an_end_that_was_cut_off_is_noticed(
     found = (await verifying.verify(db, against=against)).finding
     assert found is not None
     assert (found.flaw, found.seal) == (Flaw.HEAD, 3)
+
+
+async def test_the_trail_of_another_database_is_noticed_by_its_oldest_heads(
+    db: Database,
+    fill: Fill,  # noqa: F811
+    tamper: Tamper,  # noqa: F811
+    heads: KeptHeads,
+) -> None:
+    async def foreign() -> int | None:
+        async with db.transaction(readonly=True) as tx:
+            head = await find_foreign(tx, heads)
+        return None if head is None else head.number
+
+    assert await foreign() is None
+    await sealed(db, fill, heads)
+    assert await foreign() is None
+    for sql in EMPTY:
+        await tamper(sql)
+    assert await foreign() == 3
+    await fill(30, start=NOW.replace(day=22))
+    await Sealer(db, KEY, heads=heads).run_once()
+    assert await foreign() == 3
 
 
 async def test_without_heads_a_key_does_not_say_that_all_is_well(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.model import Detection, Restoration
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.model import Detection, Restoration
+from headrace.removal.images.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 

@@ -14,12 +14,12 @@ from headrace.assembly.followers import followers
 from headrace.cli.files_wiring import files_storage
 from headrace.cli.wiring import Deployment, relaying, worker_config
 from headrace.database import Database, DatabaseConfig, Row
-from headrace.removal.passwords import PURPOSE
-from headrace.removal.pipeline.config import RemoverConfig
-from headrace.removal.pipeline.model import StageOrder, StageReport
-from headrace.removal.pipeline.pace import Pace
-from headrace.removal.pipeline.running import Remover
-from headrace.removal.pipeline.types import QUEUE, removal_types
+from headrace.removal.order import StageOrder, StageReport
+from headrace.removal.service.config import RemoverConfig
+from headrace.removal.service.pace import Pace
+from headrace.removal.service.passwords import PURPOSE
+from headrace.removal.service.task import Remover
+from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.config import WorkerConfig

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal import animation
+from headrace.removal.images import animation
 from tests.cli.conftest import Call, call
 from tests.removal import clips
 from tests.removal.conftest import Picture

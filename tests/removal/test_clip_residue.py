@@ -10,15 +10,15 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.candidates import Outcome
-from headrace.removal.pipeline.model import FailureCode
-from headrace.removal.pipeline.video_stages import _refusal
+from headrace.removal.images.views.solving import Matte
+from headrace.removal.order import FailureCode
 from headrace.removal.video import checking, detecting, job, marks, solving, templates
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.model import Check, Method, Placed, Trouble, VideoOrder
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
-from headrace.removal.views.solving import Matte
+from headrace.removal.video.stages import _refusal
 from tests.removal import clips
 
 LAYOUT = layout_of("yuv444p", full=True)

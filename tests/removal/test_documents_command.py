@@ -8,7 +8,7 @@ from PIL import Image
 
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from headrace.removal.candidates import DocumentOrder
-from headrace.removal.confined_documents import carry_out
+from headrace.removal.documents.confined import carry_out
 from headrace.removal.errors import DocumentUnreadable, TargetExists, TargetUnusable
 from tests.cli.conftest import Call, call
 

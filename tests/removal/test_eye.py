@@ -11,10 +11,10 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import detecting, solving, weights
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.model import Detection, Region, Restoration
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye import detecting, solving, weights
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.model import Detection, Region, Restoration
+from headrace.removal.images.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 

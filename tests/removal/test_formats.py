@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageCms, ImageOps, JpegImagePlugin
 
-from headrace.removal import formats
+from headrace.removal.images import formats
 
 _RNG = np.random.default_rng(5)
 _PIXELS = np.clip(_RNG.normal(120, 30, (48, 64, 3)), 0, 255).astype(np.uint8)

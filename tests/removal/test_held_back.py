@@ -15,18 +15,18 @@ from headrace.assets.results import ResultFiles, record
 from headrace.assets.store import sweep
 from headrace.database import Database
 from headrace.outbox import Event
-from headrace.removal.comparison import UNPAID_SIDE_PX, save_unpaid
-from headrace.removal.orders.errors import PreviewLimit
-from headrace.removal.orders.store import find_held_back
-from headrace.removal.orders.unpaid import (
+from headrace.removal.images import stages as picture_stages
+from headrace.removal.images.comparison import UNPAID_SIDE_PX, save_unpaid
+from headrace.removal.images.shared_stages import Mark
+from headrace.removal.order import FailureCode, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.service.orders.errors import PreviewLimit
+from headrace.removal.service.orders.store import find_held_back
+from headrace.removal.service.orders.unpaid import (
     MAX_DETECTIONS_PER_FILE,
     MAX_PREVIEWS_PER_FILE,
     MAX_PREVIEWS_PER_USER,
     count_preview,
 )
-from headrace.removal.pipeline import picture_stages
-from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
-from headrace.removal.pipeline.shared_mark import Mark
 from headrace.tasks.store.tasks import purge_deleted
 from tests.assets import stand
 from tests.assets.plain import PlainInspector

@@ -4,10 +4,10 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.model import Mask, Picture
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.model import Mask, Picture
+from headrace.removal.images.eye.solving import solve
 
 
 def _changed(marked: Picture, hints: Hints) -> Mask:

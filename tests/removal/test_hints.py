@@ -8,12 +8,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import confined
-from headrace.removal.comparison import blended
-from headrace.removal.confined import carry_out
 from headrace.removal.errors import CandidateUnknown, HintUnusable
+from headrace.removal.images import confined
+from headrace.removal.images.comparison import blended
+from headrace.removal.images.confined import carry_out
 from headrace.removal.local import process
-from headrace.removal.pipeline.model import Hint
+from headrace.removal.order import Hint
 from headrace.removal.report import Order, Removal, Report
 from tests.cli.conftest import Call, call
 

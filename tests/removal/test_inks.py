@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye.coverage import covered
-from headrace.removal.eye.inks import Points, read
+from headrace.removal.images.eye.coverage import covered
+from headrace.removal.images.eye.inks import Points, read
 
 Numbers = NDArray[np.float64]
 

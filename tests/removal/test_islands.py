@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import islands
-from headrace.removal.eye.model import Region
+from headrace.removal.images.eye import islands
+from headrace.removal.images.eye.model import Region
 
 WHOLE = [Region(20, 20, 80, 80, 1.0, 6400)]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from headrace.removal.eye.judging import Judged, judge
-from headrace.removal.eye.model import Levels, Picture
+from headrace.removal.images.eye.judging import Judged, judge
+from headrace.removal.images.eye.model import Levels, Picture
 
 SIZE = (400, 600)
 GREY = np.full((*SIZE, 3), 128, np.uint8)

@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.eye.model import Detection, Mask, Picture, Plane, Region, Restoration, loosened
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye.model import Detection, Mask, Picture, Plane, Region, Restoration, loosened
+from headrace.removal.images.eye.solving import solve
 
 _HOLE = np.s_[50:70, 50:70]
 

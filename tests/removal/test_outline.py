@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.outline import seen_on_flat
+from headrace.removal.images.outline import seen_on_flat
 
 Mask = NDArray[np.bool_]
 

@@ -10,7 +10,7 @@ import pikepdf
 import pytest
 
 from benchmarks.document_marks import marked_pdf
-from headrace.removal.pipeline.model import Stage, StageOrder
+from headrace.removal.order import Stage, StageOrder
 from tests.removal.stand import RIGHTS, Service, serving
 
 PASSWORD = "correct horse, 水印"

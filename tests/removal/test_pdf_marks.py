@@ -14,8 +14,8 @@ from reportlab.pdfgen.canvas import Canvas
 from benchmarks.document_marks import PDF_KINDS, clean_pdf, marked_pdf, outlines, pale_words, tiles, words
 from benchmarks.removal_documents import drawn
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Method, Mode, Outcome
+from headrace.removal.documents.pdf.job import process
 from headrace.removal.errors import CandidateUnknown, DocumentEncrypted, DocumentSigned, DocumentUnreadable
-from headrace.removal.pdf.job import process
 
 
 def clean(source: Path, **asked: object) -> tuple[DocumentReport, Path]:
@@ -364,7 +364,7 @@ def test_a_form_that_draws_itself_ends(tmp_path: Path) -> None:
 
 def test_a_mark_that_is_left_in_another_way_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-07
     """The check does not trust the editor: one that takes off nothing is found out."""
-    from headrace.removal.pdf import editing
+    from headrace.removal.documents.pdf import editing
 
     _, marked = marked_pdf("words", tmp_path, pages=2)
     monkeypatch.setattr(editing, "_removal", lambda *_: {})
@@ -375,7 +375,7 @@ def test_a_mark_that_is_left_in_another_way_fails(tmp_path: Path, monkeypatch: p
 
 
 def test_a_page_that_loses_more_than_the_mark_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.removal.pdf import editing
+    from headrace.removal.documents.pdf import editing
 
     _, marked = marked_pdf("words", tmp_path, pages=2)
     monkeypatch.setattr(editing, "_assembled", lambda *_: [])

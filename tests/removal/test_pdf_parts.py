@@ -4,10 +4,10 @@ import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
-from headrace.removal.pdf.fonts import Font, read_font
-from headrace.removal.pdf.geometry import angle_of, apply, multiply, principal_axis, quad_of, turned_quad
-from headrace.removal.pdf.pages import PageFrame
-from headrace.removal.pdf.pruning import emptied
+from headrace.removal.documents.pdf.fonts import Font, read_font
+from headrace.removal.documents.pdf.geometry import angle_of, apply, multiply, principal_axis, quad_of, turned_quad
+from headrace.removal.documents.pdf.pages import PageFrame
+from headrace.removal.documents.pdf.pruning import emptied
 
 
 def names(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from benchmarks.removal_documents import drawn
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.pdf.job import process
+from headrace.removal.documents.pdf.job import process
 
 SIZE = (620, 877)
 

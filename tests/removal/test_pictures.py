@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import confined
-from headrace.removal.confined import carry_out, limits, picture_type
 from headrace.removal.errors import PictureUnreadable
+from headrace.removal.images import confined
+from headrace.removal.images.confined import carry_out, limits, picture_type
 from headrace.removal.report import MarkedRegion, Method, Order, Removal, Report
 from headrace.tasks.isolation.environment import clean_environment
 from tests.cli.conftest import Call, call

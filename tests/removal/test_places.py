@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal import confined
 from headrace.removal.errors import TargetExists, TargetUnusable
-from headrace.removal.places import require_mask, require_result, written_at_once
+from headrace.removal.images import confined
+from headrace.removal.paths import require_mask, require_result, written_at_once
 from headrace.removal.report import Order
 from tests.cli.conftest import Call, call
 

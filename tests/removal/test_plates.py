@@ -4,8 +4,8 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.eye import plates
-from headrace.removal.eye.model import Levels, Mask, Picture, Region
+from headrace.removal.images.eye import plates
+from headrace.removal.images.eye.model import Levels, Mask, Picture, Region
 
 SIZE = (200, 400)
 

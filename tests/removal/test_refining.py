@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from headrace.removal.eye import refining
-from headrace.removal.eye.refining import Draft, refine
+from headrace.removal.images.eye import refining
+from headrace.removal.images.eye.refining import Draft, refine
 
 
 def draft(height: int, width: int, rough: float) -> Draft:

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from benchmarks.document_marks import marked_deck, marked_pdf
-from headrace.removal.pipeline.model import Stage, StageOrder
+from headrace.removal.order import Stage, StageOrder
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
 from tests.removal import clips
 from tests.removal.conftest import Picture

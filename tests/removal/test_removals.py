@@ -18,9 +18,9 @@ from PIL import Image
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
 from benchmarks.removal_documents import drawn, slides_xml
 from headrace.client import SyncClient
-from headrace.removal.comparison import UNPAID_SIDE_PX
-from headrace.removal.pipeline.model import Stage, StageOrder
-from headrace.removal.slides import legacy
+from headrace.removal.documents.slides import legacy
+from headrace.removal.images.comparison import UNPAID_SIDE_PX
+from headrace.removal.order import Stage, StageOrder
 from tests.assets.stand import png
 from tests.client.conftest import served
 from tests.missing_programs import missing

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import detecting, repeats
+from headrace.removal.images.eye import detecting, repeats
 
 Levels = NDArray[np.uint8]
 SIZE = (600, 960)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal.pipeline.model import Names, Stage, StageOrder
+from headrace.removal.order import Names, Stage, StageOrder
 from tests.removal import clips
 from tests.removal.stand import Service, serving
 

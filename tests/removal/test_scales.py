@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import scales
-from headrace.removal.eye.detecting import detect
-from headrace.removal.eye.enlarging import enlarge
-from headrace.removal.eye.model import Detection, Restoration, shrunk
-from headrace.removal.eye.solving import solve
+from headrace.removal.images.eye import scales
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.enlarging import enlarge
+from headrace.removal.images.eye.model import Detection, Restoration, shrunk
+from headrace.removal.images.eye.solving import solve
 
 Picture = NDArray[np.uint8]
 Levels = NDArray[np.uint8]

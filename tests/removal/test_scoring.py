@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from headrace.removal.candidates import AUTO_SCORE, LISTED_SCORE, Method
-from headrace.removal.scoring import Traits, judge
-from headrace.removal.words import Words, is_watermark_name, watermark_words
+from headrace.removal.documents.scoring import Traits, judge
+from headrace.removal.documents.words import Words, is_watermark_name, watermark_words
 
 MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pages=5, of_pages=5)
 

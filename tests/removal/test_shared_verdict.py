@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal import many
-from headrace.removal.eye import detecting
-from headrace.removal.eye.model import Detection
-from headrace.removal.eye.plates import Box
+from headrace.removal import messages
+from headrace.removal.images import shared
+from headrace.removal.images import stages as picture_stages
+from headrace.removal.images.eye import detecting
+from headrace.removal.images.eye.model import Detection
+from headrace.removal.images.eye.plates import Box
+from headrace.removal.images.views import keeping, plated
+from headrace.removal.images.views.solving import Guess, Matte
 from headrace.removal.local import process_many
-from headrace.removal.pipeline import messages, picture_stages
-from headrace.removal.pipeline.model import FailureCode, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.order import FailureCode, Names, RemovalOrder, Stage, StageOrder
 from headrace.removal.report import ManyOrder, Order
 from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, Verdict
-from headrace.removal.views import keeping, plated
-from headrace.removal.views.solving import Guess, Matte
 from tests.removal import clips
 
 ALPHA = clips.coverage() * np.float32(clips.ALPHA)
@@ -80,7 +81,7 @@ def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_pa
 
 
 def test_a_poor_result_is_one_of_little_confidence_and_says_what_is_left() -> None:
-    taken = many.take_off(marked(clips.scenes(1)[0]), MATTE)
+    taken = shared.take_off(marked(clips.scenes(1)[0]), MATTE)
     assert not taken.poor
     assert taken.doubt is None
     outlined = replace(taken, left=0.25)

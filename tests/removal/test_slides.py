@@ -17,12 +17,12 @@ from benchmarks.document_marks import DECK_KINDS, add_words, clean_deck, marked_
 from benchmarks.removal_documents import slides_xml
 from headrace.assets.inspection import office
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.confined_documents import carry_out
-from headrace.removal.documents import process
+from headrace.removal.documents.confined import carry_out
+from headrace.removal.documents.job import process
+from headrace.removal.documents.slides import legacy
+from headrace.removal.documents.slides.deck import P
+from headrace.removal.documents.slides.timing import forget_shapes
 from headrace.removal.errors import ConverterMissing, DocumentEncrypted, DocumentSigned, DocumentUnreadable
-from headrace.removal.slides import legacy
-from headrace.removal.slides.deck import P
-from headrace.removal.slides.timing import forget_shapes
 from tests.missing_programs import missing
 
 

@@ -3,16 +3,19 @@
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from headrace.errors import HeadraceError
+from headrace.removal import stages
 from headrace.removal.errors import PictureUnreadable
-from headrace.removal.pipeline import stages
-from headrace.removal.pipeline.model import RemovalOrder, Stage, StageOrder
+from headrace.removal.order import RemovalOrder, Stage, StageOrder
 from headrace.tasks.errors import Fatal, LeaseLost
 from headrace.tasks.isolation.errors import ReportFailed
+
+VERBS = ("prepare", "detect", "inpaint", "package")
 
 
 class Context:
@@ -26,10 +29,10 @@ class Context:
 
 
 def run(monkeypatch: pytest.MonkeyPatch, folder: Path, error: HeadraceError) -> Any:
-    def stage(_: StageOrder, progress: Callable[[int], object]) -> None:
+    def detect(_: StageOrder, progress: Callable[[int], object]) -> None:
         progress(50)
 
-    monkeypatch.setattr(stages, "_stage", lambda _: stage)
+    monkeypatch.setattr(stages, "stages_of", lambda _, **__: SimpleNamespace(**dict.fromkeys(VERBS, detect)))
     order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="png")
     told = {**asdict(StageOrder("IMAGE", Stage.DETECTING, str(folder), order)), "order": order.model_dump(mode="json")}
     return stages.run_stage(Context(error), told)  # type: ignore[arg-type]

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headrace.removal.eye import strokes
-from headrace.removal.eye.model import UNKNOWN
+from headrace.removal.images.eye import strokes
+from headrace.removal.images.eye.model import UNKNOWN
 
 Picture = NDArray[np.uint8]
 BOX = np.s_[60:120, 40:300]

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headrace.removal.eye.hinting import Hints
-from headrace.removal.eye.model import Restoration
-from headrace.removal.thorough import _mirrored, with_second_pass
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.model import Restoration
+from headrace.removal.images.second_pass import _mirrored, with_second_pass
 from tests.removal.conftest import Picture
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from headrace.assets.model import Asset
 from headrace.billing.features import Features
-from headrace.removal.orders.model import Wanted
-from headrace.removal.orders.pricing import price
-from headrace.removal.pipeline.messages import require_as_paid
-from headrace.removal.pipeline.model import Hint, changed_pages
-from headrace.removal.pipeline.types import DETECT, removal_types
-from headrace.removal.pipeline.workspace import NotMade, Workspace, forget_leftovers
+from headrace.removal.messages import require_as_paid
+from headrace.removal.order import Hint, changed_pages
+from headrace.removal.service.orders.model import Wanted
+from headrace.removal.service.orders.pricing import price
+from headrace.removal.service.task_types import DETECT, removal_types
+from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.errors import Fatal
 from headrace.tasks.model import MEDIA_TYPES

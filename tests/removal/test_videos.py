@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal import confined_videos
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.errors import CandidateUnknown, ClipUnreadable, EncoderMissing, HintUnusable, TargetUnusable
+from headrace.removal.images.views.solving import Matte
 from headrace.removal.video import checking, marks, solving
+from headrace.removal.video import confined as confined_videos
 from headrace.removal.video.encoding import codec_for
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.job import detect, process, remove
@@ -20,7 +21,6 @@ from headrace.removal.video.model import Codec, Kind, Method, Placed, VideoOrder
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.recognising import is_clip
 from headrace.removal.video.sampling import sample
-from headrace.removal.views.solving import Matte
 from tests.cli.conftest import Call, call
 from tests.removal import clips
 

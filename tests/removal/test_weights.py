@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 import headrace
-from headrace.removal.confined import carry_out
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.eye import weights
+from headrace.removal.images.confined import carry_out
+from headrace.removal.images.eye import weights
 from headrace.removal.report import Order
 
 
@@ -60,7 +60,7 @@ def test_a_damaged_installation_is_not_the_pictures_fault(
 ) -> None:
     package = tmp_path / "installed" / "headrace"
     shutil.copytree(headrace.__path__[0], package, copy_function=os.symlink)
-    model = package / "removal" / "eye" / name
+    model = package / "removal" / "images" / "eye" / name
     model.unlink()
     if content is not None:
         model.write_bytes(content)

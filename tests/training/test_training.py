@@ -18,8 +18,8 @@ pytest.importorskip("onnx", reason=missing("PyTorch"))
 import onnxruntime  # noqa: E402
 from PIL import Image  # noqa: E402
 
-from headrace.removal.eye import blocks, drafting, weights  # noqa: E402
-from headrace.removal.eye.model import Detection  # noqa: E402
+from headrace.removal.images.eye import blocks, drafting, weights  # noqa: E402
+from headrace.removal.images.eye.model import Detection  # noqa: E402
 from training import refiner  # noqa: E402
 from training.drafting import drafted  # noqa: E402
 from training.export import export, export_file  # noqa: E402

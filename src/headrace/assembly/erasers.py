@@ -11,7 +11,7 @@ from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.notifications.erasure import ForgetNotifications
 from headrace.operations.bulk.erasure import ForgetBulkActions
-from headrace.removal.erasure import ForgetRemovals
+from headrace.removal.service.erasure import ForgetRemovals
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks
 from headrace.tasks.service import Tasks

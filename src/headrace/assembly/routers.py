@@ -26,7 +26,7 @@ from headrace.operations.changes.live import Changes
 from headrace.operations.outbox import routes as outbox_routes
 from headrace.operations.overview import routes as overview_routes
 from headrace.operations.overview.service import Operators
-from headrace.removal import routes as removal_routes
+from headrace.removal.service import routes as removal_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes
 from headrace.tasks import routes as task_routes

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from headrace.audit import seals
 from headrace.audit.findings import Finding, Flaw
 from headrace.audit.seals import Seal
 from headrace.audit.signing import is_signed
+from headrace.database import Tx
 from headrace.errors import Unavailable
 
 
@@ -40,8 +42,21 @@ class KeptHeads(Protocol):
 
     async def list_heads(self) -> Sequence[Head]: ...
 
+    async def list_first(self) -> Sequence[Head]:
+        """Some of the oldest, without reading the names of all the others."""
+
     async def read_signature(self, head: Head) -> Signature | None:
         """None for a head that is unsigned or cannot be parsed."""
+
+
+async def find_foreign(tx: Tx, kept: KeptHeads) -> Head | None:
+    """One of the oldest heads whose seal this database does not have: another database's trail was kept there before.
+
+    It reads one day's names; ``verify`` compares all of them.
+    """
+    heads = await kept.list_first()
+    chains = await seals.read_chains(tx, [head.number for head in heads])
+    return next((head for head in heads if chains.get(head.number) != head.chain), None)
 
 
 class HeadCheck:

@@ -120,6 +120,14 @@ async def find_last(tx: Tx) -> Seal | None:
     return _seal(row) if row else None
 
 
+CHAINS = "SELECT number, chain FROM headrace.audit_seals WHERE number = ANY ($1)"
+
+
+async def read_chains(tx: Tx, numbers: Sequence[int]) -> dict[int, bytes]:
+    """The chains of the seals with these numbers, without those that are not there."""
+    return {row["number"]: row["chain"] for row in await tx.fetch(CHAINS, numbers)}
+
+
 SEALED_ALL = "SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals"
 SEALED_OF_MONTH = "SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals WHERE month = $1"
 

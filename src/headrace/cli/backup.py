@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from headrace.cli.files_wiring import files_storage
-from headrace.cli.keeping import archive_config
+from headrace.cli.keeping import archive_bucket_options, archive_config
 from headrace.cli.opening import Deployment, data_folder, database_of, load_settings, operator, run
 from headrace.cli.output import LOOKING, Json, bytes_bar, number_of, out, print_json, progress, say
 from headrace.cli.wiring import SecretKeyMissing, audit_heads, secret_key, trusted_keys
@@ -207,7 +207,7 @@ def _bucket(place: str, settings: Settings) -> tuple[StorageConfig, str] | None:
     folder, _, name = place.rpartition("/")
     if not place.startswith("s3://") or not name or folder == "s3:/":
         raise Invalid(f"{place} is neither a file nor s3://bucket/name.")
-    return StorageConfig(folder, archive_config(settings).options), name
+    return StorageConfig(folder, archive_bucket_options(settings)), name
 
 
 @contextmanager

@@ -13,11 +13,13 @@ from headrace.cli.bars import Bars, OnProgress, progress_bars
 from headrace.cli.output import POOR_RESULT, number_of, out, print_json, say
 from headrace.cli.signals import ending_in_order
 from headrace.errors import HeadraceError
-from headrace.removal import confined, confined_documents, confined_many, confined_videos
 from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.documents import recognise
+from headrace.removal.documents import confined as confined_documents
+from headrace.removal.documents.job import recognise
 from headrace.removal.errors import TargetUnusable
+from headrace.removal.images import confined, confined_batch
 from headrace.removal.report import Order, Report
+from headrace.removal.video import confined as confined_videos
 from headrace.removal.video.model import VideoOrder, VideoReport
 from headrace.removal.video.recognising import is_clip
 
@@ -169,7 +171,7 @@ def _same_mark(items: list[Item], wanted: Wanted, bars: Bars) -> dict[int, _Done
         number: item for number, item in enumerate(items) if not is_clip(item.file) and recognise(item.file) is None
     }
     with ending_in_order():
-        reports = confined_many.carry_out(
+        reports = confined_batch.carry_out(
             [replace(wanted.picture, source=str(each.file), result=str(each.target)) for each in pictures.values()],
             on_progress=bars.file(f"looking at {number_of(len(pictures), 'picture')} together"),
         )

@@ -7,9 +7,9 @@ import typer
 
 from headrace.cli.bars import watched
 from headrace.cli.output import number_of, out, print_json, print_table, say
-from headrace.removal import confined_videos
 from headrace.removal.candidates import Mode, Outcome
 from headrace.removal.report import Rectangle
+from headrace.removal.video import confined as confined_videos
 from headrace.removal.video.model import Candidate, Codec, Kind, Placed, Quality, VideoOrder, VideoReport
 
 QualityOption = Annotated[

@@ -12,7 +12,16 @@ from headrace.cli.console_wiring import doctor_config
 from headrace.cli.files_wiring import files_storage
 from headrace.cli.output import LOOKING, Json, out, print_json, progress
 from headrace.cli.storage_check import SETTINGS, probe
-from headrace.cli.wiring import Deployment, data_folder, database_of, load_settings, lost_key, run, secret_key
+from headrace.cli.wiring import (
+    Deployment,
+    data_folder,
+    database_of,
+    load_settings,
+    lost_key,
+    lost_trail,
+    run,
+    secret_key,
+)
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations.doctor import Finding, Verdict, examine, noting
@@ -38,7 +47,7 @@ def doctor(json: Json = False) -> None:
             database_of(settings, role="doctor", report=report) as deployment,
         ):
             findings += run(_look_at_database(deployment, settings))
-    findings = list({finding.check: finding for finding in findings}.values())  # the database knows more of the key
+    findings = list({finding.check: finding for finding in findings}.values())  # what is found last knows most
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -104,7 +113,15 @@ async def _look_at_database(deployment: Deployment, settings: Settings) -> list[
             findings.append(await _schema(deployment))
             if findings[-1].verdict is not Verdict.BAD and (lost := await lost_key(settings, db)) is not None:
                 findings.append(Finding(_SECRET_KEY, Verdict.WARNING, lost))
-        return [*findings, *await examine(db, doctor_config(settings))]
+        findings += await examine(db, doctor_config(settings))
+        if not any(each.verdict is Verdict.BAD for each in findings if each.check == "schema"):
+            try:
+                lost = await lost_trail(settings, db)
+            except HeadraceError as exc:  # such as an archive that does not answer
+                lost = exc.message
+            if lost is not None:
+                findings.append(Finding("sealing", Verdict.WARNING, lost))
+        return findings
 
 
 async def _schema(deployment: Deployment) -> Finding:

@@ -8,9 +8,9 @@ import typer
 
 from headrace.cli.bars import watched
 from headrace.cli.output import number_of, out, print_json, print_table, say
-from headrace.removal import confined_documents
 from headrace.removal.candidates import Box, Candidate, DocumentOrder, Mode
-from headrace.removal.documents import recognise
+from headrace.removal.documents import confined as confined_documents
+from headrace.removal.documents.job import recognise
 
 Only = Annotated[
     list[int] | None, typer.Option(help="Take off only this candidate, as detect numbers them. Repeatable.", min=1)

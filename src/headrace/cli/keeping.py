@@ -42,6 +42,11 @@ def archive_config(chosen: Settings) -> StorageConfig:
     url = chosen.archive_url or str(chosen.data_dir / "archive")
     if "://" not in url:
         return StorageConfig(f"file://{Path(url).resolve()}")
+    return StorageConfig(url, archive_bucket_options(chosen))
+
+
+def archive_bucket_options(chosen: Settings) -> dict[str, str]:
+    """Endpoint and keys of the archive's bucket; a backup's bucket has the same, also where the archive is a folder."""
     options: dict[str, str] = {}
     if chosen.archive_s3_endpoint is not None:
         options["endpoint"] = str(chosen.archive_s3_endpoint).rstrip("/")
@@ -50,4 +55,4 @@ def archive_config(chosen: Settings) -> StorageConfig:
     if chosen.archive_s3_access_key is not None and chosen.archive_s3_secret_key is not None:
         options["access_key_id"] = chosen.archive_s3_access_key.get_secret_value()
         options["secret_access_key"] = chosen.archive_s3_secret_key.get_secret_value()
-    return StorageConfig(url, options)
+    return options

@@ -10,9 +10,9 @@ import typer
 from headrace.cli import batches, clips, documents
 from headrace.cli.output import POOR_RESULT, Json, err, out, print_json, progress, say
 from headrace.cli.signals import ending_in_order
-from headrace.removal import confined
 from headrace.removal.candidates import DocumentOrder, Mode
 from headrace.removal.errors import TargetUnusable
+from headrace.removal.images import confined
 from headrace.removal.report import MarkedRegion, Order, Rectangle, Removal, Report
 from headrace.removal.video.model import Codec, Placed, Quality, VideoOrder
 from headrace.removal.video.recognising import is_clip

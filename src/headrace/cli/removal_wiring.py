@@ -11,10 +11,10 @@ from headrace.cli.files_wiring import file_config, files_storage
 from headrace.cli.waiting import connected
 from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
 from headrace.cpus import available_cpus
-from headrace.removal.passwords import PURPOSE
-from headrace.removal.pipeline.config import RemoverConfig, is_installed
-from headrace.removal.pipeline.running import Remover
-from headrace.removal.pipeline.types import QUEUE, removal_types
+from headrace.removal.service.config import RemoverConfig, is_installed
+from headrace.removal.service.passwords import PURPOSE
+from headrace.removal.service.task import Remover
+from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage
 from headrace.tasks.worker.loop import Worker

@@ -31,6 +31,7 @@ from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
+from headrace.cli.signals import stop_on_signals
 from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
@@ -40,6 +41,7 @@ from headrace.cli.wiring import (
     data_folder,
     database_of,
     load_settings,
+    lost_trail,
     maintaining,
     relaying,
     run,
@@ -47,10 +49,10 @@ from headrace.cli.wiring import (
     secret_key_for,
 )
 from headrace.cli.worker import say_what_is_waited_for, worker
-from headrace.database import Database
+from headrace.database import Database, connect_alone
 from headrace.database_errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
-from headrace.errors import Conflict
+from headrace.errors import Conflict, HeadraceError
 from headrace.figures import Meters
 from headrace.operations import minimums
 from headrace.settings import Settings
@@ -127,7 +129,7 @@ def _end_without_schema(*, embedded: bool) -> NoReturn:
 
 
 async def _wait_for_signal() -> None:
-    await serving.stop_on_signals().wait()
+    await stop_on_signals().wait()
 
 
 def _stopped(settings: Settings, *, embedded: bool) -> str:
@@ -140,12 +142,22 @@ def _stopped(settings: Settings, *, embedded: bool) -> str:
     return f"stopped; the data stays in {settings.data_dir}"
 
 
+# Whose transaction blocks others, and since when: the statistics of other roles' sessions have the second.
+SEE_SESSIONS = "GRANT pg_read_all_stats TO headrace_app"
+
+
 async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
     """The schema, the secret key, which is given back, and the first administrator."""
     await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
+    if deployment.superuser is not None:  # the embedded server, which is Headrace's own
+        async with connect_alone(deployment.superuser) as connection:
+            await connection.execute(SEE_SESSIONS)
     await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
     async with await Database.connect(deployment.app) as db:
         secret = await secret_key_for(settings, db, make=True)
+        with suppress(HeadraceError):  # of an archive that does not answer `headrace doctor` says so
+            if (lost := await lost_trail(settings, db)) is not None:
+                say(f"warning: {lost}.")
         async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
             await administration.ensure_first_admin(db, known, keep=first.keep)
         await first.forget_if_used(db)
@@ -170,7 +182,7 @@ async def _serve(
     listening: serving.Listening,
     how: _How,
 ) -> None:
-    stop = serving.stop_on_signals()
+    stop = stop_on_signals()
     meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,

@@ -24,10 +24,11 @@ from headrace.assembly import retention
 from headrace.assembly.consumers import consumers, open_senders
 from headrace.assembly.followers import followers
 from headrace.audit import signing
-from headrace.audit.heads import KeptHeads
+from headrace.audit.heads import KeptHeads, find_foreign
 from headrace.cli.connections import OWN_TASKS_POOL, RELAY_POOL, SCHEDULER_POOL
 from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.keeping import archive_config, retention_config
+from headrace.cli.opening import SECRET_FILE
 from headrace.cli.opening import DatabaseMissing as DatabaseMissing
 from headrace.cli.opening import DataFolderClosed as DataFolderClosed
 from headrace.cli.opening import Deployment as Deployment
@@ -43,7 +44,7 @@ from headrace.cpus import available_cpus
 from headrace.database import Database
 from headrace.embedded_postgres import files
 from headrace.errors import Invalid
-from headrace.operations.heads import heads_in
+from headrace.operations.heads import FOLDER, heads_in
 from headrace.operations.maintenance import QUEUE, Maintenance, ensure_schedules, with_maintenance
 from headrace.outbox.loop import LoopConfig, RelayLoop
 from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
@@ -61,7 +62,6 @@ from headrace.webhooks import retention as webhook_retention
 
 FROZEN_FOR = timedelta(seconds=10)
 _OWN_TASKS_AT_ONCE = 4
-_SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
 
 
 class SecretKeyMissing(Invalid):
@@ -74,10 +74,10 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
     """The deployment's secret, from the settings or from the data folder, where ``make`` puts one once."""
     if chosen.secret_key is not None:
         return chosen.secret_key.get_secret_value().encode()
-    file = chosen.data_dir / _SECRET_FILE
+    file = chosen.data_dir / SECRET_FILE
     try:
         if make:
-            _write_once(data_folder(chosen) / _SECRET_FILE, secrets.token_hex(32))
+            _write_once(data_folder(chosen) / SECRET_FILE, secrets.token_hex(32))
         return file.read_bytes()
     except FileNotFoundError:
         raise SecretKeyMissing from None
@@ -90,7 +90,7 @@ async def lost_key(chosen: Settings, db: Database) -> str | None:
 
     The first administrator is made after the key: a database that has one had a key.
     """
-    file = chosen.data_dir / _SECRET_FILE
+    file = chosen.data_dir / SECRET_FILE
     if chosen.secret_key is not None or file.exists():
         return None
     async with db.transaction() as tx:
@@ -101,6 +101,22 @@ async def lost_key(chosen: Settings, db: Database) -> str | None:
         "webhooks, passwords of PDFs that wait, stored answers to repeated requests) cannot be read with another. Put "
         "the file back, or set HEADRACE_SECRET_KEY to what it held; if it is lost, give each webhook a new secret "
         "(`headrace webhooks rotate-secret`) and order locked PDFs again"
+    )
+
+
+async def lost_trail(chosen: Settings, db: Database) -> str | None:
+    """What to say where the archive keeps heads of another database's audit trail; None if it does not."""
+    kept = audit_heads(chosen)
+    if kept is None:
+        return None
+    async with db.transaction(readonly=True) as tx:
+        head = await find_foreign(tx, kept)
+    if head is None:
+        return None
+    return (
+        f"{kept.place} keeps {head.name} of an audit trail that this database does not have: the database was lost, or "
+        "replaced by another. If it was lost, restore a backup (`headrace restore FILE --replace`); if not, move the "
+        f"folder {FOLDER} elsewhere"
     )
 
 

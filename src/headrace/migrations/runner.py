@@ -1,9 +1,9 @@
 """Moves a database up and down the migrations, one process at a time.
 
 Every run holds a session-level advisory lock, so ten processes that start at once migrate once. Each file is one
-transaction with a short ``lock_timeout``: a migration that would have to wait for a busy table gives up instead of
-making everybody queue behind it. New functions come first, for tables rest on them; then the migrations; then functions
-that changed, triggers and views (definitions.py).
+transaction with a short ``lock_timeout``, tried again for a while (turns.py): a migration that would have to wait for a
+busy table gives up instead of making everybody queue behind it. New functions come first, for tables rest on them; then
+the migrations; then functions that changed, triggers and views (definitions.py).
 
 Through a transaction pooler there is no session to hold a lock or a setting: there, everything is one transaction.
 """
@@ -32,6 +32,7 @@ from headrace.migrations.schema_status import (
     refuse_too_new,
     require_current,
 )
+from headrace.migrations.turns import in_turn, limit_waiting
 
 log = logs.get(__name__)
 
@@ -148,9 +149,7 @@ async def _put_back(
     lock_timeout: timedelta,
 ) -> None:
     try:
-        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
-        async with connection.transaction():
-            await definitions.put_back(connection, earlier, formers)
+        await in_turn(connection, lambda: definitions.put_back(connection, earlier, formers), lock_timeout)
     except asyncpg.PostgresError as exc:
         raise _told(names_of([former.definition for former in formers]), exc, left="nothing was changed") from exc
 
@@ -305,10 +304,12 @@ async def _define(
 ) -> None:
     if not changed:
         return
+
+    async def define() -> None:
+        await connection.execute(prefix + definitions.creation(changed), timeout=_NO_LIMIT_S)
+
     try:
-        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
-        async with connection.transaction():
-            await connection.execute(prefix + definitions.creation(changed), timeout=_NO_LIMIT_S)
+        await in_turn(connection, define, lock_timeout)
     except asyncpg.PostgresError as exc:
         raise _told(names_of(changed), exc, left="nothing was changed") from exc
 
@@ -322,14 +323,16 @@ async def _run(
     *,
     lock_timeout: timedelta,
 ) -> None:
+    async def run() -> None:
+        await connection.execute(text, timeout=_NO_LIMIT_S)
+        await connection.execute(book, *booking)
+
     try:
         # A migration may rightly take long; what it must not do is wait long for others.
-        await connection.execute(f"SET statement_timeout = 0; {_limit_waiting(lock_timeout)}")
         if in_transaction(text):
-            async with connection.transaction():
-                await connection.execute(text, timeout=_NO_LIMIT_S)
-                await connection.execute(book, *booking)
+            await in_turn(connection, run, lock_timeout)
         else:
+            await connection.execute(f"SET statement_timeout = 0; {limit_waiting(lock_timeout)}")
             if connection.is_in_transaction():
                 raise MigrationRefused(
                     f"{migration} cannot run through a pooler: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself."
@@ -366,12 +369,8 @@ _CONCURRENTLY = re.compile(r"^(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY ", re.
 
 async def _execute(connection: "asyncpg.Connection[Any]", statement: str, lock_timeout: timedelta) -> None:
     limit = timedelta(0) if _CONCURRENTLY.search(statement) else lock_timeout
-    await connection.execute(_limit_waiting(limit))
+    await connection.execute(limit_waiting(limit))
     await connection.execute(statement, timeout=_NO_LIMIT_S)
-
-
-def _limit_waiting(limit: timedelta) -> str:
-    return f"SET lock_timeout = {round(limit.total_seconds() * 1000)}"
 
 
 def _target(to: int | None, *, default: int) -> int:

@@ -47,7 +47,8 @@ class BlockingSession:
     def __str__(self) -> str:
         age = "" if self.age is None else f", whose transaction has been open for {self.age:.0f} s"
         name = self.application or f"of the role {self.user_name}"
-        return f"session {self.pid} ({name}){age}, blocks {self.waiting:,} others"
+        others = "1 other" if self.waiting == 1 else f"{self.waiting:,} others"
+        return f"session {self.pid} ({name}){age}, blocks {others}"
 
 
 async def list_blocking(tx: Tx) -> list[BlockingSession]:

@@ -60,6 +60,12 @@ class FolderHeads:
         except OSError as exc:
             raise self._unreachable(exc) from exc
 
+    async def list_first(self) -> Sequence[Head]:
+        try:
+            return _heads(await asyncio.to_thread(self._list_first_day))
+        except OSError as exc:
+            raise self._unreachable(exc) from exc
+
     async def read_signature(self, head: Head) -> Signature | None:
         try:
             return _signature(head, await asyncio.to_thread((self._folder / head.name).read_bytes))
@@ -81,8 +87,12 @@ class FolderHeads:
             draft.unlink(missing_ok=True)
         files.sync_folder(file.parent)
 
-    def _list(self) -> list[str]:
-        return [file.relative_to(self._folder).as_posix() for file in (self._folder / FOLDER).glob("*/*.json")]
+    def _list(self, day: str = "*") -> list[str]:
+        return [file.relative_to(self._folder).as_posix() for file in (self._folder / FOLDER).glob(f"{day}/*.json")]
+
+    def _list_first_day(self) -> list[str]:
+        days = sorted(folder.name for folder in (self._folder / FOLDER).glob("*"))
+        return next((found for day in days if (found := self._list(day))), [])
 
     def _unreachable(self, exc: OSError) -> StorageUnreachable:
         return explain(exc, str(self._folder))
@@ -102,6 +112,12 @@ class BucketHeads:
 
     async def list_heads(self) -> Sequence[Head]:
         return _heads(await (await self._storage()).list_names(FOLDER))
+
+    async def list_first(self) -> Sequence[Head]:
+        """A bucket lists by name, which begins with the day."""
+        async for batch in (await self._storage()).list_objects(FOLDER):
+            return _heads([each.name for each in batch])
+        return ()
 
     async def read_signature(self, head: Head) -> Signature | None:
         try:

@@ -8,15 +8,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace import ids, logs
 from headrace.database import Database
-from headrace.errors import HeadraceError
 from headrace.figures import Figure, Kind
-from headrace.loops import repeat
+from headrace.loops import FailuresLogged, Waker, pause, persist, repeat
 from headrace.outbox import interests, presence
 from headrace.outbox.consumers import Consumer
 from headrace.outbox.interests import EventWritersBusy, Interest
@@ -71,7 +69,7 @@ class RelayLoop:
         self._consumers = consumers
         self._senders = senders
         self._config = config or LoopConfig()
-        self._woken = asyncio.Event()
+        self._waker = Waker()
         self._id = ids.new("rly")
         self._asleep = False
         self.relayed = Relayed()
@@ -93,10 +91,13 @@ class RelayLoop:
         """Relay until ``stop``; finishes the batch under way, and the senders finish or release theirs."""
         beside: list[Callable[[], Awaitable[None]]] = [lambda: self._declare(), lambda: self._heartbeat_loop()]
         if self._config.listen:
-            beside.append(lambda: self._listen())
+            beside.append(lambda: self._waker.listen(self._db, CHANNEL))
         async with asyncio.TaskGroup() as group:
             sending = [group.create_task(sender.run(stop)) for sender in self._senders]
-            loops = [group.create_task(_run_forever(each)) for each in beside]
+            loops = [
+                group.create_task(persist(each, failed="relay.failed", pause=timedelta(seconds=_RETRY_PAUSE_S)))
+                for each in beside
+            ]
             try:
                 await self._relay_until(stop)
                 await asyncio.gather(*sending)
@@ -106,57 +107,37 @@ class RelayLoop:
         await self._leave()
 
     async def _relay_until(self, stop: asyncio.Event) -> None:
-        stopping = asyncio.create_task(stop.wait())
         busy = 0  # consecutive rounds that found events
-        try:
-            while not stop.is_set():
-                self._woken.clear()
-                done = await self._run_once_safely()
-                if done is None:
-                    continue
-                if done != Relayed():
-                    busy += 1
-                    if busy == _BUSY_ROUNDS:
-                        await self._report_state(asleep=False)
-                    continue
+        while not stop.is_set():
+            self._waker.clear()
+            done = await self._run_once_safely()
+            if done is None:
+                await pause(_RETRY_PAUSE_S, stop=stop)
+            elif done != Relayed():
+                busy += 1
+                if busy == _BUSY_ROUNDS:
+                    await self._report_state(asleep=False)
+            else:
                 busy = 0
                 if self._asleep:
-                    await self._wait(stopping, self._config.poll_every.total_seconds())
+                    await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
                 else:
                     await self._report_state(asleep=True)
-                    await self._wait(stopping, _RECHECK_DELAY_S)
-        finally:
-            stopping.cancel()
-
-    async def _wait(self, stopping: asyncio.Task[bool], seconds: float) -> None:
-        """Wait until woken, stopped, or the time is over."""
-        waking = asyncio.create_task(self._woken.wait())
-        await asyncio.wait((waking, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        waking.cancel()
+                    await self._waker.wait(_RECHECK_DELAY_S, stop=stop)
 
     async def _run_once_safely(self) -> Relayed | None:
-        """The result of a round; None after a failure and a pause."""
-        try:
+        """What was done; None after a failure."""
+        with FailuresLogged("relay.failed"):
             done = await self._relay.run_once()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-        else:
             self.relayed += done
             return done
-        await asyncio.sleep(_RETRY_PAUSE_S)
         return None
 
     async def _report_state(self, *, asleep: bool) -> None:
         """Write heartbeat and idle flag. If the write fails, the next heartbeat repeats it."""
         self._asleep = asleep
-        try:
+        with FailuresLogged("relay.failed"):
             await self._write_heartbeat()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
 
     async def _write_heartbeat(self) -> None:
         await presence.write_heartbeat(
@@ -175,28 +156,6 @@ class RelayLoop:
     async def _heartbeat_loop(self) -> None:
         await repeat(self._write_heartbeat, _HEARTBEAT_INTERVAL, failed="relay.beat_failed")
 
-    async def _listen(self) -> None:
-        async with aclosing(self._db.listen(CHANNEL)) as notes:
-            async for _ in notes:
-                self._woken.set()
-
     async def _leave(self) -> None:
-        try:
+        with FailuresLogged("relay.failed"):  # its row expires within a minute
             await presence.remove(self._db, self._id)
-        except HeadraceError as exc:  # its row expires within a minute
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-
-
-async def _run_forever(act: Callable[[], Awaitable[None]]) -> None:
-    """Run a background loop, restarted after every failure, such as a database that is away or only a standby for a
-    while."""
-    while True:
-        try:
-            return await act()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-        await asyncio.sleep(_RETRY_PAUSE_S)

@@ -12,18 +12,18 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
 from headrace.errors import HeadraceError
-from headrace.removal import animation, formats
-from headrace.removal.comparison import Triptych
+from headrace.removal import messages, stages
 from headrace.removal.errors import HintUnusable, PictureUnreadable, TargetUnusable
-from headrace.removal.many import FEWEST, MAX_VIEWS, MOST_BYTES
-from headrace.removal.pipeline import animated_stages, messages, picture_stages
-from headrace.removal.pipeline.model import (
+from headrace.removal.images import animation, formats
+from headrace.removal.images.comparison import Triptych
+from headrace.removal.images.shared import FEWEST, MAX_VIEWS, MOST_BYTES
+from headrace.removal.images.stages import mark_of
+from headrace.removal.order import (
     ENDINGS,
     FailureCode,
     Hint,
@@ -33,7 +33,7 @@ from headrace.removal.pipeline.model import (
     StageOrder,
     StageReport,
 )
-from headrace.removal.places import KINDS
+from headrace.removal.paths import KINDS
 from headrace.removal.progress import Progress
 from headrace.removal.report import ManyOrder, ManyReport, MarkedRegion, Order, Removal, Report
 from headrace.removal.verdict import Verdict
@@ -121,7 +121,7 @@ class _Job:
         self._order = order
         self._folder = folder
         kind, frames = _kind_of(order)
-        self._stages: ModuleType = animated_stages if frames > 1 else picture_stages
+        self._animated = frames > 1
         if frames > 1 and order.strength != 1:
             raise HintUnusable("Of animations all of the change is made: leave out --strength.")
         views = [f"view.{number}" for number in range(len(batch))]
@@ -144,7 +144,7 @@ class _Job:
         self._stage_order = replace(self._stage_order, earlier=found.facts)
         if self._order.mask is not None and self._has_mark():
             with writing(self._order.mask):
-                mask = picture_stages.mark_of(self._stage_order).tight
+                mask = mark_of(self._stage_order).tight
                 Image.fromarray(mask).convert("L").save(self._order.mask, "PNG")
         removal = None if self._order.result is None else self._remove(found, progress)
         progress(_PACKAGED)
@@ -162,14 +162,8 @@ class _Job:
         return any(Path(self._stage_order.path(name)).exists() for name in (Names.DETECTION, Names.MATTE))
 
     def _run(self, stage: Stage, progress: Progress, start: int, end: int) -> StageReport:
-        verbs = {
-            Stage.PREPROCESSING: self._stages.prepare,
-            Stage.DETECTING: self._stages.detect,
-            Stage.INPAINTING: self._stages.inpaint,
-            Stage.PACKAGING: self._stages.package,
-        }
         try:
-            report: StageReport = verbs[stage](replace(self._stage_order, stage=stage), _part(progress, start, end))
+            report = stages.run(replace(self._stage_order, stage=stage), _part(progress, start, end))
         except HeadraceError as exc:
             message = exc.message.replace(f"{self._folder}/{Names.SOURCE}", self._order.source)
             raise type(exc)(message.replace(f"{self._folder}/", "")) from exc
@@ -213,10 +207,10 @@ class _Job:
         if self._order.compare is not None:
             before, after = (self._first_frame(path) for path in (self._stage_order.path(Names.SOURCE), written))
             with writing(self._order.compare):
-                Triptych.of(before, picture_stages.mark_of(self._stage_order).tight).save(self._order.compare, after)
+                Triptych.of(before, mark_of(self._stage_order).tight).save(self._order.compare, after)
 
     def _first_frame(self, path: str) -> Any:
-        if self._stages is animated_stages:
+        if self._animated:
             return animation.read(path).frames[0]
         return formats.read(path)[0]
 

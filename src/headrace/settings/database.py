@@ -36,7 +36,7 @@ class DatabaseSettings(Group):
         "How long a statement may run before PostgreSQL ends it.", timedelta(seconds=30)
     )
     database_migrate_lock_timeout: ServerTimeout = setting(
-        "How long a migration waits for a table that is in use before it gives up, so that nobody queues up behind it.",
+        "How long a migration goes on trying to lock a table that is in use, for 300 ms each time, before it gives up.",
         timedelta(seconds=5),
     )
 

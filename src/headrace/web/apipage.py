@@ -1,14 +1,22 @@
 """The API reference as a page of plain HTML, rendered on the server without external resources."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from html import escape
 from typing import Any
+
+from headrace.edge.problem_details import MEDIA_TYPE
 
 Document = Mapping[str, Any]
 
 _METHODS = ("get", "post", "put", "patch", "delete")
-_MAX_DEPTH = 3
+# What nearly any operation can answer; said once.
+_EVERYWHERE = frozenset(
+    (
+        "unstorable_text", "number_out_of_range", "rate_limited", "unavailable", "internal", "unauthenticated",
+        "scope_missing", "invalid_json", "body_too_large", "unsupported_media_type", "validation_failed",
+    )
+)  # fmt: skip
 
 
 def render(description: Document) -> str:
@@ -22,7 +30,19 @@ def render(description: Document) -> str:
     for tag, operations in _by_tag(description).items():
         parts.append(f"<h2>{escape(tag)}</h2>")
         parts += [_operation(description, path, method, operation) for path, method, operation in operations]
-    return "".join([*parts, "</main>"])
+    return "".join([*parts, _objects(description), _errors(description), "</main>"])
+
+
+def _errors(description: Document) -> str:
+    """Each error once: the operations name the codes that they answer with."""
+    rows = [
+        f'<tr id="error-{escape(code)}"><td><code>{escape(code)}</code></td><td>{example["value"]["status"]}</td>'
+        f"<td>{_prose(example['value']['detail'])}</td></tr>"
+        for code, example in sorted(description.get("components", {}).get("examples", {}).items())
+    ]
+    everywhere = ", ".join(sorted(_EVERYWHERE))
+    head = f"<h2>Errors</h2><p>Any operation may answer <code>{everywhere}</code>.</p>"
+    return f"{head}<table><tr><th>code</th><th>status</th><th></th></tr>{''.join(rows)}</table>"
 
 
 def _by_tag(description: Document) -> dict[str, list[tuple[str, str, Document]]]:
@@ -49,7 +69,7 @@ def _operation(description: Document, path: str, method: str, operation: Documen
 def _parameters(description: Document, operation: Document) -> str:
     rows = [
         f"<tr><td><code>{escape(one['name'])}</code>{_star(one.get('required'))}</td><td>{escape(one['in'])}</td>"
-        f"<td><code>{escape(_type(description, one.get('schema', {})))}</code></td>"
+        f"<td>{_type(description, one.get('schema', {}))}</td>"
         f"<td>{_prose(one.get('description', ''))}</td></tr>"
         for one in operation.get("parameters", ())
     ]
@@ -68,7 +88,13 @@ def _body(description: Document, operation: Document) -> str:
 
 def _responses(description: Document, operation: Document) -> str:
     rows = []
-    for status, response in sorted(operation.get("responses", {}).items()):
+    for status, answer in sorted(operation.get("responses", {}).items()):
+        response = _resolve(description, answer)
+        codes = response.get("content", {}).get(MEDIA_TYPE, {}).get("examples", {})
+        if codes:
+            named = ", ".join(code for code in codes if code not in _EVERYWHERE)
+            rows += [f"<tr><td>{escape(status)}</td><td><code>{escape(named)}</code></td></tr>"] if named else []
+            continue
         schema = response.get("content", {}).get("application/json", {}).get("schema", {})
         fields = _fields(description, schema) if schema else ""
         rows.append(f"<tr><td>{escape(status)}</td><td>{_prose(response.get('description', ''))}{fields}</td></tr>")
@@ -76,45 +102,52 @@ def _responses(description: Document, operation: Document) -> str:
 
 
 def _fields(description: Document, schema: Document) -> str:
-    rows = "".join(_field_rows(description, schema, 0))
-    return f"<table>{rows}</table>" if rows else f"<p><code>{escape(_type(description, schema))}</code></p>"
+    if "$ref" in schema or "properties" not in schema:
+        return f"<p>{_type(description, schema)}</p>"
+    return _table(description, schema)
 
 
-def _field_rows(description: Document, schema: Document, depth: int) -> Iterator[str]:
-    target = _resolve(description, schema)
-    required = target.get("required", ())
-    for name, field in target.get("properties", {}).items():
-        yield (
-            f'<tr><td class="deep{depth}"><code>{escape(name)}</code>{_star(name in required)}</td>'
-            f"<td><code>{escape(_type(description, field))}</code></td>"
-            f"<td>{_prose(field.get('description', ''))}</td></tr>"
-        )
-        if depth < _MAX_DEPTH:
-            yield from _field_rows(description, _inner(description, field), depth + 1)
+def _table(description: Document, schema: Document) -> str:
+    required = schema.get("required", ())
+    rows = "".join(
+        f"<tr><td><code>{escape(name)}</code>{_star(name in required)}</td><td>{_type(description, field)}</td>"
+        f"<td>{_prose(field.get('description', ''))}</td></tr>"
+        for name, field in schema.get("properties", {}).items()
+    )
+    return f"<table>{rows}</table>"
 
 
-def _inner(description: Document, field: Document) -> Document:
-    """The object schema of a field, also inside a list or an optional."""
-    target = _resolve(description, field)
-    if "anyOf" in target:
-        options = [option for option in target["anyOf"] if option.get("type") != "null"]
-        return _inner(description, options[0]) if len(options) == 1 else {}
-    return _inner(description, target["items"]) if "items" in target else target
+def _objects(description: Document) -> str:
+    """Each object once: bodies, answers and other objects link to it."""
+    schemas = description.get("components", {}).get("schemas", {})
+    return "<h2>Objects</h2>" + "".join(
+        f'<h3 id="object-{escape(name)}">{escape(name)}</h3>{_table(description, schema)}'
+        for name, schema in sorted(schemas.items())
+        if "properties" in schema
+    )
 
 
 def _type(description: Document, schema: Document) -> str:
+    """As HTML, with links to objects."""
     if "anyOf" in schema:
         return " | ".join(_type(description, option) for option in schema["anyOf"])
     target = _resolve(description, schema)
-    if "enum" in target:
-        return " | ".join(str(value) for value in target["enum"])
-    if "const" in target:
-        return str(target["const"])
+    if "$ref" in schema and "properties" in target:
+        name = escape(schema["$ref"].rpartition("/")[2])
+        return f'<a href="#object-{name}"><code>{name}</code></a>'
     if "items" in target:
         return f"list of {_type(description, target['items'])}"
-    kind = str(target.get("type", "any"))
-    limits = [f"{sign} {target[name]}" for name, sign in _LIMITS.items() if name in target]
-    return " ".join([f"{kind} ({target['format']})" if "format" in target else kind, *limits])
+    return f"<code>{escape(_scalar(target))}</code>"
+
+
+def _scalar(schema: Document) -> str:
+    if "enum" in schema:
+        return " | ".join(str(value) for value in schema["enum"])
+    if "const" in schema:
+        return str(schema["const"])
+    kind = str(schema.get("type", "any"))
+    limits = [f"{sign} {schema[name]}" for name, sign in _LIMITS.items() if name in schema]
+    return " ".join([f"{kind} ({schema['format']})" if "format" in schema else kind, *limits])
 
 
 _LIMITS = {"minimum": "≥", "maximum": "≤", "minLength": "length ≥", "maxLength": "length ≤"}
@@ -124,7 +157,9 @@ def _resolve(description: Document, schema: Document) -> Document:
     reference = schema.get("$ref")
     if reference is None:
         return schema
-    target: Document = description["components"]["schemas"][reference.rpartition("/")[2]]
+    target = description
+    for part in reference.split("/")[1:]:
+        target = target[part]
     return target
 
 

@@ -17,6 +17,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.web.config import WebConfig
+from headrace.web.encodings import accepted_encodings, pack
 
 BUILT = Path(__file__).parent / "console"  # written by the build
 
@@ -96,11 +97,7 @@ class Console:
         response.headers["Content-Security-Policy"] = policy(self._config, nonce)
         response.headers["Cache-Control"] = _CACHE_REVALIDATE
         response.headers["Vary"] = "Accept, Accept-Encoding"
-        if "gzip" in _accepted(headers):
-            response.body = gzip.compress(body, 6, mtime=0)
-            response.headers["Content-Encoding"] = "gzip"
-            response.headers["Content-Length"] = str(len(response.body))
-        return response
+        return pack(response, headers)
 
 
 def policy(config: WebConfig, nonce: str) -> str:
@@ -149,16 +146,9 @@ def _answer_with(file: File, headers: Headers) -> Response:
     shared = {"ETag": file.etag, "Cache-Control": file.cache, "Vary": "Accept-Encoding"}
     if file.etag in headers.get("if-none-match", "").replace("W/", "").split(", "):
         return Response(status_code=304, headers=shared)
-    accepted = _accepted(headers)
+    accepted = accepted_encodings(headers)
     for encoding in ("br", "gzip"):
         if encoding in accepted and encoding in file.packed:
             packed = {**shared, "Content-Encoding": encoding}
             return Response(file.packed[encoding], media_type=file.media_type, headers=packed)
     return Response(file.body, media_type=file.media_type, headers=shared)
-
-
-def _accepted(headers: Headers) -> frozenset[str]:
-    """The accepted encodings, without those of weight 0."""
-    offers = [part.strip().lower().partition(";") for part in headers.get("accept-encoding", "").split(",")]
-    refused = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
-    return frozenset(name.strip() for name, _, weight in offers if weight.strip() not in refused)

@@ -13,6 +13,7 @@ from headrace import __version__
 from headrace.edge.authorization import Anyone
 from headrace.edge.routing import Router
 from headrace.web import apipage
+from headrace.web.encodings import pack
 
 router = Router(include_in_schema=False)
 home_router = Router(include_in_schema=False)
@@ -34,13 +35,18 @@ async def home(_: Anyone) -> Response:
 @router.get("/docs")
 async def api_reference(request: Request, _: Anyone) -> Response:
     """The API reference as a page."""
-    return page("Headrace API", apipage.render(_description(request)))
+    return _packed(request, page("Headrace API", apipage.render(_description(request))))
 
 
 @router.get("/openapi.json")
 async def api_description(request: Request, _: Anyone) -> Response:
     """The API description as JSON."""
-    return Response(orjson.dumps(_description(request)), media_type="application/json")
+    return _packed(request, Response(orjson.dumps(_description(request)), media_type="application/json"))
+
+
+def _packed(request: Request, response: Response) -> Response:
+    response.headers["Vary"] = "Accept-Encoding"
+    return pack(response, request.headers)
 
 
 def _description(request: Request) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import os
+import platform
 import resource
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from headrace.tasks.execution import BadTaskType, ProcessLimits
 from headrace.tasks.isolation.children import Children
 from headrace.tasks.isolation.environment import clean_environment
 from headrace.tasks.isolation.errors import Crashed
+from headrace.tasks.isolation.sandbox import DENIED, DENIED_EVERYWHERE
 from headrace.tasks.isolation.single import Standalone
 from headrace.tasks.registry import Registry
 from tests.tasks.isolation import other_program
@@ -246,6 +248,16 @@ async def test_a_child_without_files_cannot_raise_its_limits_and_each_task_has_i
         assert (found["setrlimit"], found["prlimit"]) == ("PermissionError", "PermissionError")
     assert narrow["limits"] == [20, 4096]
     assert wide["limits"] == [ProcessLimits().open_files, ProcessLimits().file_bytes]
+
+
+@linux
+@pytest.mark.skipif(platform.machine() not in DENIED, reason="no list of system calls for this architecture")
+async def test_parts_of_the_kernel_that_no_handler_needs_are_denied(stand: Stand) -> None:
+    """Only sockets and io_uring were: not namespaces, BPF, keys, tracing, userfaultfd, mounts and kexec."""
+    calls = {**DENIED[platform.machine()], **DENIED_EVERYWHERE}
+    found = await stand.run("kernel_calls", calls)
+    # The kernel itself answers none of them with EACCES: EPERM, EFAULT, EINVAL, ESRCH and others.
+    assert found == dict.fromkeys([*calls, "clone with CLONE_NEWUSER"], "EACCES")
 
 
 @linux

@@ -1,4 +1,4 @@
-"""Taking one mark off one frame, in the decoder's planes; and how strong it is there."""
+"""Taking one mark off one frame, in the decoder's planes; and its strength in that frame."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.eye.filling import fill
+from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.views.solving import Matte
 from headrace.removal.video.model import Method
 from headrace.removal.video.planes import Layout, cropped, shrunk_to
 from headrace.removal.video.sampling import Box
-from headrace.removal.views.solving import Matte
 
 Plane = NDArray[np.float32]
 

@@ -6,7 +6,8 @@ from functools import partial
 
 import numpy as np
 
-from headrace.removal.eye.model import Picture
+from headrace.removal.images.eye.model import Picture
+from headrace.removal.images.views import looking
 from headrace.removal.video import templates, tracking
 from headrace.removal.video.detecting import (
     SAME,
@@ -23,7 +24,6 @@ from headrace.removal.video.detecting import (
 )
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
-from headrace.removal.views import looking
 
 _WINDOW = 96  # pixels around a mark that moves
 _MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
@@ -180,7 +180,7 @@ def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
 
 
 def _passes(moving: Found, other: Found, samples: list[Sample], share: float) -> bool:
-    """Whether what was found in one place is of the mark that moves: that is there for such a share of its time."""
+    """Whether a detection in one place belongs to the moving mark, which is there for a similar share of its time."""
     times = {each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there}
     top, bottom, left, right = moving.inner
     over = {

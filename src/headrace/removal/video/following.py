@@ -1,4 +1,4 @@
-"""Taking off a mark that moves: found in each frame by its outline, and taken off where it is there."""
+"""Taking off a mark that moves: found in each frame by its outline, and removed where it is present."""
 
 import copy
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.images.views.solving import Matte
 from headrace.removal.video import templates
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
 from headrace.removal.video.tracking import Follower, Outline
-from headrace.removal.views.solving import Matte
 
 _Pads = tuple[int, int, int, int]  # rows and columns before and after the matte; negative where it leaves the frame
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.errors import HintUnusable
+from headrace.removal.images.views.solving import Matte
 from headrace.removal.video.model import Candidate, Kind
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.video.tracking import Path, window_facts, windows
-from headrace.removal.views.solving import Matte
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ def load(path: str) -> list[Mark]:
 
 
 def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
-    told = entry["candidate"]
+    fields = entry["candidate"]
     candidate = Candidate(
-        **told
+        **fields
         | {
-            "box": tuple(told["box"]),
-            "kind": Kind(told["kind"]),
-            "spans": tuple(tuple(span) for span in told["spans"]),
-            "reasons": tuple(told["reasons"]),
+            "box": tuple(fields["box"]),
+            "kind": Kind(fields["kind"]),
+            "spans": tuple(tuple(span) for span in fields["spans"]),
+            "reasons": tuple(fields["reasons"]),
         }
     )
     matte = Matte(

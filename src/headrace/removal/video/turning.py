@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.comparison import read_mask
 from headrace.removal.errors import HintUnusable
+from headrace.removal.images.comparison import read_mask
 from headrace.removal.report import Rectangle
 from headrace.removal.video.model import Placed, VideoOrder
 from headrace.removal.video.probing import Facts
@@ -76,7 +76,7 @@ def keep_as_stored(order: VideoOrder, facts: Facts) -> list[Box]:
 
 
 def mask_as_stored(order: VideoOrder, facts: Facts) -> Mask | None:
-    """The mask that somebody drew. Raises ``HintUnusable`` for one of another size."""
+    """The user-drawn mask. Raises ``HintUnusable`` for one of another size."""
     if order.drawn is None:
         return None
     try:

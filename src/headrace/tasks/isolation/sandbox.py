@@ -4,6 +4,7 @@ no new privileges   a program with the setuid bit (sudo, su) runs without it
 no capabilities     where the worker is root: those that reach beyond files (modules, tracing, mounts, limits, clocks);
                     with ``files=False`` all of them
 no escape           seccomp: no process leaves its group (setsid, setpgid), so that all of them end with the task
+no kernel services  seccomp: no namespaces, tracing, keys, BPF, mounts, modules and the like (``DENIED``)
 no reach            Landlock: neither memory, environment nor open files of processes outside can be read, the worker's
                     above all, and (Linux 6.12) no signal reaches them; files are as free as before
 no files            Landlock, for types with ``files=False``: nothing can be opened, written or run; what Python
@@ -67,6 +68,36 @@ _ALLOW, _REFUSE, _UNKNOWN_CALL = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 38  #
 _CLONE3, _FCHMODAT2, _CLONE_THREAD = 435, 452, 0x10000
 _X32 = 0x40000000
 _IO_URING_SETUP = 425
+# What container engines deny by default: each is a large part of the kernel that no handler needs.
+DENIED: dict[str, dict[str, int]] = {
+    "x86_64": {
+        "ptrace": 101, "syslog": 103, "vhangup": 153, "pivot_root": 155, "adjtimex": 159, "acct": 163,
+        "settimeofday": 164, "mount": 165, "umount2": 166, "swapon": 167, "swapoff": 168, "reboot": 169,
+        "sethostname": 170, "setdomainname": 171, "iopl": 172, "ioperm": 173, "init_module": 175, "delete_module": 176,
+        "quotactl": 179, "lookup_dcookie": 212, "clock_settime": 227, "kexec_load": 246, "add_key": 248,
+        "request_key": 249, "keyctl": 250, "unshare": 272, "perf_event_open": 298, "name_to_handle_at": 303,
+        "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
+        "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320, "bpf": 321,
+        "userfaultfd": 323,
+    },
+    "aarch64": {
+        "lookup_dcookie": 18, "umount2": 39, "mount": 40, "pivot_root": 41, "vhangup": 58, "quotactl": 60, "acct": 89,
+        "unshare": 97, "kexec_load": 104, "init_module": 105, "delete_module": 106, "clock_settime": 112, "syslog": 116,
+        "ptrace": 117, "reboot": 142, "sethostname": 161, "setdomainname": 162, "settimeofday": 170, "adjtimex": 171,
+        "add_key": 217, "request_key": 218, "keyctl": 219, "swapon": 224, "swapoff": 225, "perf_event_open": 241,
+        "name_to_handle_at": 264, "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268,
+        "process_vm_readv": 270, "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "bpf": 280,
+        "userfaultfd": 282, "kexec_file_load": 294,
+    },
+}  # fmt: skip
+# The same numbers on every architecture.
+DENIED_EVERYWHERE = {
+    "io_uring_setup": _IO_URING_SETUP, "io_uring_enter": 426, "io_uring_register": 427, "open_tree": 428,
+    "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432, "fspick": 433, "pidfd_getfd": 438,
+    "mount_setattr": 442, "quotactl_fd": 443,
+}  # fmt: skip
+# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
+_NEW_NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _AF_UNIX, _W_OK = 1, 2
 _SOCK_STREAM, _SOCK_TYPES = 1, 0xF  # and which bits say what a socket is
 
@@ -267,19 +298,23 @@ def _keep_to_itself(libc: ctypes.CDLL) -> bool:
 
 
 def _stay_in_group(libc: ctypes.CDLL, *, alone: bool) -> bool:
-    """Refuse to leave the process group, by which everything that a task has started is ended. ``alone``: refuse other
-    processes, too, and what Landlock does not know of: to change a file's mode, owner, times and attributes, or a limit
-    of any process."""
+    """Refuse to leave the process group, by which a task's processes are ended, and the kernel services in ``DENIED``.
+
+    ``alone``: refuse other processes, too, and what Landlock does not govern: changes of a file's mode, owner, times
+    and attributes, or of a limit of any process.
+    """
     machine = _ARCHITECTURES.get(platform.machine())
     if machine is None:
         return False
-    rules: _Steps = tuple(step for call in machine.groups for step in _refused(call))
+    denied = (*machine.groups, *DENIED[platform.machine()].values(), *DENIED_EVERYWHERE.values())
+    rules: _Steps = tuple(step for call in denied for step in _refused(call))
+    # glibc uses clone where clone3, whose flags no filter can see, is not known.
+    rules += ((_JUMP_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN_CALL))
+    rules += _refused_with(machine.clone, _NEW_NAMESPACES)
     if alone:
         refused = (*machine.forks, *machine.attributes, _FCHMODAT2, machine.setrlimit)
         rules += tuple(step for call in refused for step in _refused(call))
         rules += _reading_alone(machine.prlimit)
-        # glibc makes threads by clone where clone3, whose flags no filter can see, is not known.
-        rules += ((_JUMP_IF_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _UNKNOWN_CALL))
         rules += (
             (_JUMP_IF_EQUAL, 0, 5, machine.clone),
             (_LOAD, 0, 0, 16),
@@ -297,6 +332,18 @@ _Steps = tuple[tuple[int, int, int, int], ...]
 
 def _refused(call: int) -> _Steps:
     return ((_JUMP_IF_EQUAL, 0, 1, call), (_RETURN, 0, 0, _REFUSE))
+
+
+def _refused_with(call: int, flags: int) -> _Steps:
+    """Refuse a call with any of these flags in its first argument."""
+    return (
+        (_JUMP_IF_EQUAL, 0, 5, call),
+        (_LOAD, 0, 0, 16),
+        (_AND, 0, 0, flags),
+        (_JUMP_IF_EQUAL, 1, 0, 0),
+        (_RETURN, 0, 0, _REFUSE),
+        (_LOAD, 0, 0, 0),
+    )
 
 
 def _streams_alone(call: int) -> _Steps:

@@ -1,0 +1,1 @@
+"""Marks in PDFs and slides."""

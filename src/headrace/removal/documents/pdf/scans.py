@@ -1,0 +1,221 @@
+"""Marks that are part of the pictures of a scanned document, found by what its pages have in common.
+
+Letters differ from page to page, paper is light, and a mark stays. So how much darker a pixel is than the paper around
+it, on the few pages where it is least, is the mark and hardly anything else. Only pages whose pictures have
+the same size tell of each other; what is printed firmly on each of them, a letterhead or the lines of a form, is judged
+as in other documents.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cv2
+import numpy as np
+import pikepdf
+from numpy.typing import NDArray
+
+from headrace.removal.candidates import LISTED_SCORE
+from headrace.removal.documents.pdf.geometry import Matrix, Quad, principal_axis, quad_of
+from headrace.removal.documents.pdf.pages import PageFrame
+from headrace.removal.documents.pdf.pictures import Unreadable, decoded
+from headrace.removal.documents.scoring import Traits, Verdict, judge
+
+FEWEST = 4  # pages that tell of each other's mark
+_LIGHTER = 0.2  # the share of pages that may be lighter at a pixel: a cover without the mark
+_MOST_LOOKED_AT = 24
+_LONG_SIDE = 900  # pixels of what is looked at
+_LEAST_DROP, _FAINT = 6.0, 100.0  # levels below the paper: where a mark begins, and where print does
+_HAZE, _MARKED = 0.3, 0.995  # of what the darkest pixels in common have
+_HIDDEN = 8  # levels by which dense print darkens paper that is smoothed with it
+_SMOOTH, _PRINT, _ENOUGH = 3.0, 25, 0.1  # pixels; levels below the brightest around; of them that are no print
+_PAPER = 0.07  # of the longer side: strokes of a mark are thinner
+_EDGE = 0.02  # of each side: shadows of the scanner's lid
+_JOINED = 0.025  # of the longer side: parts no further apart belong together
+_SMALLEST = 0.0004  # of the picture
+_MANY = 6  # groups that are one mark all over the page
+_LONGER = 2.5  # than wide: that has a direction
+_POINTS = 2000
+_LARGE = 0.3  # of the page's diagonal
+_LETTERING = 2.5  # times the way around it: how long its outlines are
+_SAME_OUTLINE = 0.6  # of the outline that the pages have in common, and a page has that has the mark
+
+Level = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class ScannedPage:
+    number: int
+    frame: PageFrame
+    picture: tuple[int, int]  # the object
+    quad: Quad  # where it is on the page
+
+
+@dataclass(frozen=True, slots=True)
+class ScanMark:
+    pages: tuple[ScannedPage, ...]
+    verdict: Verdict
+    mask: Mask  # where it is, on a small picture of a page
+    copies: int  # on a page
+
+    def quad(self, page: ScannedPage) -> Quad:
+        """Where the mark is on a page."""
+        (x0, y0), (x1, y1), _, (x3, y3) = page.quad
+        matrix: Matrix = (x1 - x0, y1 - y0, x3 - x0, y3 - y0, x0, y0)
+        left, top, right, bottom = box_of(self.mask)
+        return quad_of(left, 1 - bottom, right, 1 - top, matrix)
+
+
+def marks_of(pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Callable[[], object]) -> Iterator[ScanMark]:
+    """What may be a mark in the pictures of these pages. ``heed`` is called before each picture."""
+    by_size: dict[tuple[int, int], list[ScannedPage]] = defaultdict(list)
+    for page in pages:
+        image = pdf.get_object(page.picture)
+        try:
+            by_size[int(image.Width), int(image.Height)].append(page)
+        except (TypeError, ValueError, AttributeError, KeyError):
+            continue
+    for group in by_size.values():
+        if len(group) >= FEWEST:
+            yield from _marks_of_group(pdf, group, total, heed)
+
+
+def _marks_of_group(
+    pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Callable[[], object]
+) -> Iterator[ScanMark]:
+    # One picture that several pages show tells what one page does.
+    different = list({page.picture: page for page in pages}.values())
+    at = sorted({*np.linspace(0, len(different) - 1, _MOST_LOOKED_AT).round().astype(int)})
+    looked_at = [different[number] for number in at]
+    drops = [drop for page in looked_at if (drop := _drop(pdf, page, heed)) is not None]
+    if len(drops) < FEWEST or len({drop.shape for drop in drops}) > 1:
+        return
+    common = lightest(drops).astype(np.float32)
+    # Dense print leaves a haze, of less than the mark.
+    above = common > max(_LEAST_DROP, _HAZE * float(np.quantile(common, _MARKED)))
+    groups = _groups(above)
+    found = [(above, groups)] if len(groups) >= _MANY else [(group, [group]) for group in groups]
+    for mask, parts in found:
+        traits = _traits(common, parts, pages[0], total)
+        if judge(replace(traits, pages=len(pages))).score < LISTED_SCORE:
+            continue
+        having = tuple(page for page in pages if _has(_drop(pdf, page, heed), common, mask))
+        verdict = judge(replace(traits, pages=len(having)))
+        if len(having) >= max(FEWEST, len(pages) // 2) and verdict.score >= LISTED_SCORE:
+            yield ScanMark(having, verdict, mask, len(parts))
+
+
+def paper_of(picture: Any) -> Any:
+    """The level of the paper around each pixel (8 bits), above thin strokes; of a grey picture or one with channels."""
+    height, width = picture.shape[:2]
+    share = min(1.0, _LONG_SIDE / max(height, width))
+    size = (max(1, round(width * share)), max(1, round(height * share)))
+    small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
+    side = max(3, round(_PAPER * max(size))) | 1
+    around = np.ones((side, side), np.uint8)
+    brightest = cv2.morphologyEx(small, cv2.MORPH_CLOSE, around)
+    # Of grain the brightest pixel would be taken for the paper: so once more, smoothed, with the print left out; and
+    # where grain is as strong as print, not far above what is smoothed as it is.
+    light = (cv2.subtract(brightest, small) < _PRINT).astype(np.float32)
+    weight = cv2.GaussianBlur(light, (0, 0), _SMOOTH)
+    smooth = cv2.GaussianBlur(small * light, (0, 0), _SMOOTH) / np.maximum(weight, 1e-3)
+    plain = np.where(weight > _ENOUGH, np.rint(smooth), small).astype(np.uint8)
+    closed = cv2.morphologyEx(plain, cv2.MORPH_CLOSE, around)
+    least = cv2.morphologyEx(cv2.GaussianBlur(small, (0, 0), _SMOOTH), cv2.MORPH_CLOSE, around)
+    closed = np.minimum(closed, cv2.add(least, np.full_like(least, _HIDDEN)))
+    return cv2.resize(closed, (width, height)).reshape(picture.shape)
+
+
+def lightest(drops: list[NDArray[np.int16]]) -> NDArray[np.int16]:
+    """How much darker than paper each pixel is on all but a few of the pages."""
+    at = int(_LIGHTER * (len(drops) - 1))
+    least: NDArray[np.int16] = np.partition(np.stack(drops), at, axis=0)[at]
+    return least
+
+
+def _drop(pdf: pikepdf.Pdf, page: ScannedPage, heed: Callable[[], object]) -> Any:
+    """How much darker each pixel of a small picture of the page is than the paper around it."""
+    heed()
+    try:
+        view = np.asarray(decoded(pdf.get_object(page.picture), longest=_LONG_SIDE).convert("L"))
+    except Unreadable:
+        return None
+    return np.subtract(paper_of(view), view, dtype=np.int16)
+
+
+def _groups(above: Mask) -> list[Mask]:
+    """Parts that lie near together, the largest first."""
+    height, width = above.shape
+    plain = above.copy()
+    aside, edge = max(1, round(_EDGE * width)), max(1, round(_EDGE * height))
+    plain[:edge], plain[-edge:], plain[:, :aside], plain[:, -aside:] = False, False, False, False
+    plain = cv2.morphologyEx(plain.view(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)).astype(np.bool_)
+    side = max(3, round(_JOINED * max(height, width))) | 1
+    near = cv2.dilate(plain.view(np.uint8), np.ones((side, side), np.uint8))
+    count, labels = cv2.connectedComponents(near, connectivity=8)
+    masks: list[Mask] = [plain & (labels == number) for number in range(1, min(count, 400))]
+    large = [mask for mask in masks if mask.sum() >= _SMALLEST * above.size]
+    return sorted(large, key=lambda mask: -int(mask.sum()))
+
+
+def _traits(drop: Level, groups: list[Mask], page: ScannedPage, total: int) -> Traits:
+    """As of a drawing in the same place: how it lies, and whether it is faint."""
+    inside = np.any(groups, axis=0)
+    quad = ScanMark((page,), judge(Traits()), inside, len(groups)).quad(page)
+    box = (min(x for x, _ in quad), min(y for _, y in quad), max(x for x, _ in quad), max(y for _, y in quad))
+    angles = [angle for group in groups if (angle := _angle(group)) is not None]
+    return Traits(
+        angle=float(np.median(angles)) if angles else 0.0,
+        pale=float(np.quantile(drop[inside], 0.9)) < _FAINT,
+        span=float(page.frame.span(box)),
+        centred=bool(page.frame.is_centred(box)),
+        in_margin=bool(page.frame.is_in_margin(box)),
+        # What is small may be printed on each of them: receipts of one shop have the same head.
+        plain_shape=_is_plain(inside) or (len(groups) < _MANY and page.frame.span(box) < _LARGE),
+        of_pages=total,
+        copies_a_page=len(groups),
+    )
+
+
+def _is_plain(inside: Mask) -> bool:
+    """A shade, a line, a filled box: without the many edges that letters have."""
+    outline = cv2.morphologyEx(inside.view(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))
+    rows, columns = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
+    around = 2 * (rows[-1] - rows[0] + columns[-1] - columns[0] + 2)
+    return bool(outline.sum() < _LETTERING * around)
+
+
+def _angle(group: Mask) -> float | None:
+    """The direction in which it lies, if it is longer than wide."""
+    ys, xs = np.nonzero(group)
+    step = max(1, len(xs) // _POINTS)
+    points = [(float(x), float(-y)) for x, y in zip(xs[::step], ys[::step], strict=True)]
+    degrees, longer = principal_axis(points)
+    return degrees if longer >= _LONGER else None
+
+
+def _has(drop: Any, common: Level, mask: Mask) -> bool:
+    """Whether a page shows the outline that the pages have in common, and not only something dark in the same place."""
+    if drop is None or drop.shape != common.shape:
+        return False
+    near = cv2.dilate(mask.view(np.uint8), np.ones((5, 5), np.uint8)).astype(np.bool_)
+    projected = strength = 0.0
+    for way in ((1, 0), (0, 1)):
+        own, shared = (cv2.Sobel(plane, cv2.CV_32F, *way)[near] for plane in (drop.astype(np.float32), common))
+        # Print has stronger edges than a mark, and says nothing of it.
+        own = np.clip(own, -2 * np.abs(shared), 2 * np.abs(shared))
+        projected += float((own * shared).sum())
+        strength += float((shared * shared).sum())
+    return projected >= _SAME_OUTLINE * max(strength, 1.0)
+
+
+def box_of(mask: Mask) -> tuple[float, float, float, float]:
+    """Left, top, right and bottom, as shares of the picture."""
+    height, width = mask.shape
+    rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
+    return (
+        float(columns[0] / width), float(rows[0] / height), float((columns[-1] + 1) / width),
+        float((rows[-1] + 1) / height),
+    )  # fmt: skip

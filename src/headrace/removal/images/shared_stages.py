@@ -1,0 +1,119 @@
+"""Pictures of one order that have the same mark: each learns it from the others, and is a task of its own.
+
+The first of them to come this far learns the mark, and keeps it beside its step; the others take it up from there.
+Where too few have the same size, nothing is common to them, or a picture does not have it, it is worked on alone.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from headrace.removal.images import formats
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.model import LEAST_SCORE
+from headrace.removal.images.shared import FEWEST, TakenOff, learn, take_off
+from headrace.removal.images.views import keeping
+from headrace.removal.images.views.solving import Matte
+from headrace.removal.order import Names, StageOrder, StageReport
+from headrace.removal.progress import Progress
+
+Picture = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+Plane = NDArray[np.float32]
+
+
+class Mark(NamedTuple):
+    """What was taken off a picture, for the check of the result."""
+
+    tight: Mask  # its pixels
+    loose: Mask  # where anything may have changed
+    alpha: Plane
+    tint: Plane  # colour times alpha, in levels
+    step: int = 1  # the planes are of a copy this many times smaller
+
+
+_TIGHT = 0.05  # alpha from which on a pixel is the mark's
+
+
+def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> StageReport | None:
+    """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
+    learnt = order.path(Names.MATTE)
+    if not Path(learnt).exists():
+        learned = _learn(order, picture, hints, progress)
+        if learned is None:
+            return None
+        keeping.save(*learned, learnt)
+    matte, score = keeping.load(learnt)
+    if matte.loose.shape != picture.shape[:2]:
+        return None
+    done = take_off(picture, matte)
+    progress(90)
+    if not (done.present and done.gone):
+        return None
+    return found(done, score, "pictures")
+
+
+def found(done: TakenOff, score: float, method: str) -> StageReport:
+    """What was learnt of the mark is kept beside the step."""
+    candidate = {
+        "id": 1, "kind": "region", "method": method, "score": round(score, 4), "pages": [], "text": None,
+        "box": list(done.box), "certain": True,
+    }  # fmt: skip
+    facts = {"score": round(score, 4), "covered": round(float(done.changed.mean()), 6), "shared": True}
+    return StageReport(facts, [candidate], [Names.MATTE])
+
+
+def inpaint(order: StageOrder, picture: Picture) -> TakenOff:
+    return take_off(picture, keeping.load(order.path(Names.MATTE))[0])
+
+
+def mark(order: StageOrder) -> Mark:
+    """The mark as it was taken off."""
+    matte, _ = keeping.load(order.path(Names.MATTE))
+    return Mark(matte.alpha > _TIGHT, matte.loose, matte.alpha, matte.tint)
+
+
+def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte, float] | None:
+    views = [picture]
+    for name in order.views:
+        try:
+            view, _ = formats.read(order.path(name))
+        except formats.BROKEN:  # reported when its own turn comes
+            continue
+        if view.shape == picture.shape:
+            views.append(view)
+    if len(views) < FEWEST:
+        return None
+    return learn_from(views, order, hints, progress)
+
+
+def learn_from(
+    views: list[Picture], order: StageOrder, hints: Hints | None, progress: Progress
+) -> tuple[Matte, float] | None:
+    """The mark that all of these have in common, and how sure it is one."""
+    has_hints = hints is not None and bool(hints.boxes or hints.polygons)
+    matte, score = learn(
+        # By content, which is the same for all tasks of the batch: each of them learns the same mark.
+        sorted(views, key=lambda view: view[::16, ::16].tobytes()),
+        allowed=_allowed(hints, views[0].shape[:2]),
+        least_score=0.0 if has_hints else LEAST_SCORE,
+        threads=order.threads,
+        progress=lambda percent: progress(10 + 70 * percent // 100),
+    )
+    return None if matte is None else (matte, score)
+
+
+def _allowed(hints: Hints | None, size: tuple[int, int]) -> Any:
+    if hints is None:
+        return None
+    inside = np.full(size, not (hints.boxes or hints.polygons), np.uint8)
+    for left, top, width, height in hints.boxes:
+        inside[top : top + height, left : left + width] = 1
+    for corners in hints.polygons:
+        cv2.fillPoly(inside, [np.array(corners, np.int32)], 1)
+    for left, top, width, height in hints.keep:
+        inside[top : top + height, left : left + width] = 0
+    return inside.astype(np.bool_)

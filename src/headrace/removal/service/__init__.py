@@ -1,0 +1,1 @@
+"""Removal as a service: orders, tasks and routes."""
