@@ -28,7 +28,7 @@ async def states(client: Client) -> list[str]:
 async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # often, and never late on a busy machine
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # often, and never late on a busy machine
     ends: set[object] = set()
     async with client.locks.hold("k", ttl=MINUTE, purpose="a long report") as lock, asyncio.timeout(60):
         assert (lock.fence, lock.purpose, lock.token is None) == (1, "a long report", False)
@@ -57,7 +57,7 @@ async def test_who_waits_in_vain_is_told_who_has_it(client: Client) -> None:
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # noticed soon, and never lost for being slow
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # noticed soon, and never lost for being slow
     with pytest.raises(LockLost):
         await lose(lambda: client.locks.hold("k", ttl=MINUTE), lambda: client.locks.force_release("k"))
     with pytest.raises(LockLost):

@@ -13,7 +13,7 @@ from headrace.client.errors import LockHeld, LockLost
 from headrace.client.model import Lock
 from headrace.client.verbs import Verbs, given
 from headrace.errors import HeadraceError
-from headrace.leases import RENEWED_AFTER, holding
+from headrace.leases import RENEW_AFTER_RATIO, holding
 
 _TTL = timedelta(seconds=30)
 _MAX_WAIT_SECONDS = 20.0  # for one request; the server allows 30
@@ -49,7 +49,7 @@ class Locks(Verbs):
             ask = partial(self.acquire, key, ttl=ttl, purpose=purpose, holder=holder, once=ids.new("key"))
             try:
                 lock = await ask(wait=timedelta(seconds=left))
-                if loop.time() - asked_at > ttl.total_seconds() * RENEWED_AFTER:
+                if loop.time() - asked_at > ttl.total_seconds() * RENEW_AFTER_RATIO:
                     # The time of the grant during the wait is unknown: the lease counts from here.
                     asked_at = loop.time()
                     lock = await self.renew(lock, ttl=ttl)
@@ -134,7 +134,7 @@ class _Held:
 
     async def renew(self) -> None:
         # A hanging request is abandoned in time for another one.
-        async with asyncio.timeout(self.ttl.total_seconds() * RENEWED_AFTER):
+        async with asyncio.timeout(self.ttl.total_seconds() * RENEW_AFTER_RATIO):
             await self._locks.renew(self._lock, ttl=self.ttl)
 
     async def release(self) -> None:
