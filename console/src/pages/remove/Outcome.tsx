@@ -71,9 +71,9 @@ interface Metrics {
   readonly warnings?: readonly string[];
 }
 
-const STILL_SEEN = 0.5; // of the mark's outline: from here on somebody is told to look
+const STILL_SEEN = 0.5; // of the mark's outline: from here on the user is asked to check
 
-/** That the mark may still be there is said first, whoever decided that it is good enough. */
+/** The note that the mark may still be visible comes first, also for accepted results. */
 export function StillVisible({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const language = useLanguage();
