@@ -18,7 +18,7 @@ MAX_API_KEYS = 200  # unrevoked keys of one user
 
 
 def refuse_program(caller: Caller) -> None:
-    """Only a person can make a key, or an operator with access to the database."""
+    """Only a logged-in user can create a key, or an operator with access to the database."""
     if caller.session_id is None and caller.who.actor_type is not ActorType.SYSTEM:
         raise SessionNeeded("Log in to create an API key: an API key cannot create another.")
 
@@ -26,7 +26,7 @@ def refuse_program(caller: Caller) -> None:
 async def create_api_key(
     tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
 ) -> ApiKeyMade:
-    """Make a key for the caller. A program cannot: a key that made keys could outlive and outgrow itself."""
+    """Create a key for the caller. Programs cannot: a key that creates keys could outlive its revocation."""
     refuse_program(caller)
     if await store.count_api_keys(tx, caller.user_id) >= MAX_API_KEYS:
         raise TooManyApiKeys

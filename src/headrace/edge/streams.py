@@ -58,7 +58,7 @@ class Revoked:
 
 
 class Subscriber(Protocol):
-    """One open stream: its user, and what wakes it."""
+    """One open stream: its user and its wake-up event."""
 
     @property
     def user_id(self) -> str: ...
@@ -71,7 +71,7 @@ S = TypeVar("S", bound=Subscriber)
 
 
 class Streams(Generic[S]):
-    """The streams of one process, of one kind; ``name`` is what the log calls them."""
+    """The streams of one kind in one process; ``name`` is their prefix in the log."""
 
     def __init__(self, name: str, limits: StreamLimits) -> None:
         self._name = name
@@ -87,13 +87,13 @@ class Streams(Generic[S]):
         return len(self._open)
 
     def stop(self) -> None:
-        """End all streams: a server that shuts down need not wait for them. Clients come back elsewhere."""
+        """End all streams, so that a shutdown need not wait for them. Clients reconnect to another process."""
         self._stopped = True
         for each in self._open:
             each.woken.set()
 
     def check_room(self, user_id: str) -> None:
-        """Refuse a stream too many, while there is still an answer to refuse it with."""
+        """Refuse a stream above the limits, before the answer has begun."""
         self._limits.check_room((each.user_id for each in self._open), user_id)
 
     @contextmanager
@@ -110,8 +110,8 @@ class Streams(Generic[S]):
     async def look_while_open(
         self, run_once: Callable[[], Awaitable[object]], *, every: timedelta, idle: Callable[[], None] | None = None
     ) -> None:
-        """Run this again and again while there are streams, at most a fifth of the time; ``idle`` before each wait for
-        the next stream. A failure is logged: the streams wait a little longer."""
+        """Repeat ``run_once`` while streams are open, for at most a fifth of the time; call ``idle`` before each wait
+        for the next stream. A failure is logged and delays the streams."""
         while True:
             if not self._any_open.is_set():
                 if idle is not None:
@@ -159,22 +159,22 @@ class Streams(Generic[S]):
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events; ``event_stream`` makes it."""
+    """A response of server-sent events, made by ``event_stream``."""
 
     media_type = "text/event-stream"
 
     async def stream_response(self, send: Send) -> None:
-        # Starlette leaves it to the garbage collector when the client goes away while something is sent: until then
-        # the stream would count.
+        # Starlette leaves closing to the garbage collector when the client disconnects during a send: until then the
+        # stream would count against the limits.
         assert isinstance(self.body_iterator, AsyncGenerator)
         async with aclosing(self.body_iterator):
             await super().stream_response(send)
 
 
 def event_stream(events: AsyncGenerator[bytes, None], *, come_back_after: timedelta) -> EventStream:
-    """The answer with these events; a client whose connection breaks comes back after this time."""
+    """The response with these events; clients reconnect ``come_back_after`` a broken connection."""
     first = f"retry: {round(come_back_after.total_seconds() * 1000)}\n\n".encode()
-    # nginx would otherwise gather events until it has a buffer full of them
+    # otherwise nginx buffers events
     return EventStream(_after(first, events), headers={"X-Accel-Buffering": "no"})
 
 
@@ -186,7 +186,7 @@ async def _after(first: bytes, events: AsyncGenerator[bytes, None]) -> AsyncGene
 
 
 class RevokedOut(BaseModel):
-    """The last event, when the user who opened the stream may no longer see it."""
+    """The last event, sent when the user may no longer read the stream."""
 
     code: str = "revoked"
     detail: str = "The session or the API key has ended, or may no longer see this."
@@ -196,6 +196,6 @@ KEEPALIVE = b": still here\n\n"
 
 
 def event(name: str, shown: BaseModel, *, id: object = None) -> bytes:  # noqa: A002 - the protocol's word
-    """One event as it goes over the wire. JSON has no line breaks of its own, so one data field holds it."""
+    """The wire format of one event. JSON contains no line breaks, so one data field is enough."""
     numbered = "" if id is None else f"id: {id}\n"
     return f"{numbered}event: {name}\ndata: {shown.model_dump_json()}\n\n".encode()

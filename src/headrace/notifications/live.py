@@ -59,7 +59,7 @@ class Inbox:
         async with self._db.transaction(readonly=True) as tx:
             last = await store.newest(tx, stream.user_id) if stream.last is None else stream.last
             found = await store.list_after(tx, stream.user_id, last - _LATE_COMMIT_WINDOW, limit=most)
-        # At first, those up to the last one were shown before, or there before: only what appears among them is new.
+        # At first, ids up to the last one were sent or existed before: only ids that appear among them later are new.
         shown = {each.id for each in found if each.id <= last} if stream.shown is None else stream.shown
         news = [each for each in found if each.id not in shown]
         stream.last = max([last, *(each.id for each in news)])
