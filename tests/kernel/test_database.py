@@ -59,7 +59,7 @@ async def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> No
 
 async def test_a_full_disk_is_something_that_passes(db: Database) -> None:
     """Not a bug of ours: the API says 503, and a worker keeps what it has to write until there is room."""
-    with pytest.raises(DatabaseUnavailable, match="room"):
+    with pytest.raises(DatabaseUnavailable, match="disk space"):
         async with db.transaction() as tx:
             await tx.execute("DO $$ BEGIN RAISE 'no space left on device' USING ERRCODE = 'disk_full'; END $$")
 

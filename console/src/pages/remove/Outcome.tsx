@@ -71,7 +71,7 @@ interface Metrics {
   readonly warnings?: readonly string[];
 }
 
-/** That the mark may still be visible is said first, by the verdict that the charge follows. */
+/** The note that the mark may still be visible comes first, by the verdict that decides the charge. */
 export function StillVisible({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const metrics = useResult(removal.id).data?.metrics as Metrics | null | undefined;
