@@ -1,5 +1,6 @@
 """Bars and frames at the borders of a picture are no marks."""
 
+import cv2
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -40,3 +41,34 @@ def test_a_letterbox_is_no_mark_and_a_mark_inside_is_still_found(scene: Picture,
     assert found.regions[0].score >= 0.5
     assert not found.loose[:60].any()
     assert not found.loose[-60:].any()
+
+
+def drawn_upon(picture: Picture, *, text: str, at: tuple[int, int], size: float) -> tuple[Picture, NDArray[np.bool_]]:
+    ink = np.zeros(picture.shape[:2], np.uint8)
+    cv2.putText(ink, text, at, cv2.FONT_HERSHEY_DUPLEX, size, 255, 2, cv2.LINE_AA)
+    alpha = ink[..., None].astype(np.float32) / 255 * 0.8
+    return (picture * (1 - alpha) + 110 * alpha).round().astype(np.uint8), ink > 0
+
+
+@pytest.mark.parametrize("text_and_size", [("SAMPLE STOCK", 1.2), ("x.yz", 0.35)])
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_a_mark_on_a_bar_or_a_plain_border_is_not_excluded(
+    scene: Picture, text_and_size: tuple[str, float], upside_down: bool
+) -> None:
+    """The bar reached some rows into large letters on it, which stayed, and over the whole of small ones."""
+    text, size = text_and_size
+    picture = np.pad(scene, ((0, 90), (0, 0), (0, 0)), constant_values=255)
+    picture, ink = drawn_upon(picture, text=text, at=(120, scene.shape[0] + 50), size=size)
+    if upside_down:
+        picture, ink = np.ascontiguousarray(picture[::-1]), ink[::-1]
+    for left, top, width, height in find_bars(picture):
+        assert not ink[top : top + height, left : left + width].any()
+
+
+def test_a_product_on_plain_ground_has_no_bars(scene: Picture) -> None:
+    """Its ground is no frame: marks stand there."""
+    height, width = scene.shape[:2]
+    inside = np.zeros((height, width), np.uint8)
+    cv2.ellipse(inside, (width // 2, height // 2), (width // 4, height // 4), 0, 0, 360, 1, -1)
+    picture = np.where(inside[..., None] > 0, scene, np.uint8(250)).astype(np.uint8)
+    assert find_bars(picture) == ()

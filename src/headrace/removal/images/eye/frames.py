@@ -12,6 +12,11 @@ _MAX_DRIFT_LEVELS = 8  # of a line's mean from the first line's
 _MIN_SHARE, _MAX_SHARE = 0.015, 0.45  # of the picture's side
 _MARGIN_PX = 4  # the edge of a bar is smeared into the picture
 _MAX_SAMPLES = 512  # pixels of a line
+# A bar ends where the picture begins. If less of the next lines differs, plain ground continues behind a mark or a
+# product; pixels that differ by more levels inside a bar are a mark on it.
+_MIN_PICTURE_SHARE, _NEXT_LINES = 0.4, 0.05
+_DRAWN_LEVELS, _MIN_DRAWN_PX = 24, 12
+_RINGING_PX = 8  # of compression, beside the picture
 
 
 def find_bars(picture: Picture) -> tuple[Rectangle, ...]:
@@ -43,6 +48,17 @@ def _depth(lines: NDArray[np.uint8]) -> int:
             break
         depth += 1
     # A plain ground, such as a page's or the sky's, is no bar: it reaches too far.
-    if depth == most or depth < max(_MARGIN_PX, _MIN_SHARE * len(lines)):
+    if first is None or depth == most or depth < max(_MARGIN_PX, _MIN_SHARE * len(lines)):
         return 0
-    return depth + _MARGIN_PX
+    begin = depth + _MARGIN_PX
+    following = lines[begin : begin + max(_MARGIN_PX, int(_NEXT_LINES * len(lines)))]
+    if _differs(following, first, _MAX_DRIFT_LEVELS).mean() < _MIN_PICTURE_SHARE:
+        return 0
+    if _differs(lines[: max(1, depth - _RINGING_PX)], first, _DRAWN_LEVELS).sum() >= _MIN_DRAWN_PX:
+        return 0
+    return begin
+
+
+def _differs(pixels: NDArray[np.uint8], colour: NDArray[np.float32], levels: int) -> NDArray[np.bool_]:
+    differs: NDArray[np.bool_] = (np.abs(pixels - colour) > levels).any(-1)
+    return differs
