@@ -110,8 +110,22 @@ async def test_another_header_that_names_a_file_makes_a_field_no_file(ada: httpx
         FILE + b"\r\n--xyzjunk\r\nmore\r\n--xyz--\r\n",
         FILE + b"\r\n--xyz junk\r\n",
         FILE + b"\r\n--xyz",
+        b"a" * 200_000 + b"\r\n" + FILE + b"\r\n--xyz--\r\n",
+        FILE + b"\r\n--xyz--\r\n" + b"a" * 200_000,
     ],
-    ids=["empty", "no part", "no form", "no file", "no end", "second file", "boundary's beginning", "junk", "open end"],
+    ids=[
+        "empty",
+        "no part",
+        "no form",
+        "no file",
+        "no end",
+        "second file",
+        "boundary's beginning",
+        "junk",
+        "open end",
+        "long preamble",
+        "long epilogue",
+    ],  # both were read without a limit
 )
 async def test_a_form_without_one_whole_file_is_refused(ada: httpx.AsyncClient, files: Files, form: bytes) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=xyz"}

@@ -11,8 +11,10 @@ from multipart import MultipartError, MultipartSegment, ParserLimitReached, Push
 from headrace.assets.errors import FormInvalid
 
 _MAX_FIELDS_BYTES = 64 * 1024  # of all parts but the file
+_MAX_FRAME_BYTES = 64 * 1024  # of everything but the contents of parts: headers, and text before and after the parts
 _MAX_PARTS = 64
 _MAX_HEADER_BYTES = 8 * 1024
+_TOO_MUCH = "The form has too much beside the file: send the file alone."
 
 
 class Form:
@@ -48,18 +50,24 @@ class Form:
         if isinstance(event, bytes | bytearray):
             self._left -= len(event)
             if self._left < 0:
-                raise FormInvalid("The form has too much beside the file: send the file alone.")
+                raise FormInvalid(_TOO_MUCH)
 
 
 async def _events(
     body: AsyncIterator[bytes], boundary: str
 ) -> AsyncGenerator[MultipartSegment | bytes | bytearray | None, None]:
     parser = PushMultipartParser(boundary, max_header_size=_MAX_HEADER_BYTES, max_segment_count=_MAX_PARTS)
+    frame = 0
     try:
         async for piece in body:
             if piece:
+                frame += len(piece)
                 for event in parser.parse(piece):
+                    if isinstance(event, bytes | bytearray):
+                        frame -= len(event)
                     yield event
+                if frame > _MAX_FRAME_BYTES:  # the parser skips text before and after the parts, without a limit
+                    raise FormInvalid(_TOO_MUCH)
         parser.close()
     except ParserLimitReached as exc:
         raise FormInvalid("The form has too many parts, or too long headers: send the file alone.") from exc
