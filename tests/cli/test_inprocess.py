@@ -10,13 +10,14 @@ from starlette.types import Receive, Scope, Send
 
 from headrace.access import AdminOnly
 from headrace.audit import Who
+from headrace.cli.calls import path
 from headrace.cli.inprocess import JoinedDatabase, LocalApi, connected
 from headrace.cli.opening import operator
 from headrace.cli.requests import ActingFor
 from headrace.cli.transport import InProcess
 from headrace.cli.wiring import SecretKeyMissing
 from headrace.database import Database, DatabaseConfig
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, NotFound
 from headrace.settings import Settings, load
 from tests.cli.conftest import Call, Place
 
@@ -125,6 +126,15 @@ async def test_the_trail_names_the_operator_and_not_a_request(api: LocalApi, db:
         assert (row["client_ip"], row["request_method"]) == (None, None)
     owners = await db.fetch_alone("SELECT user_id FROM headrace.api_keys")
     assert [row["user_id"] for row in owners] == [made["user"]["id"]]
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+async def test_an_id_of_dots_reaches_its_own_route(api: LocalApi, name: str) -> None:
+    """httpx resolved the dots, so that the request went to another route: `tasks show ..` ended in a LookupError."""
+    for method in ("GET", "DELETE"):
+        with pytest.raises(NotFound) as refused:
+            await api.ask(method, path("tasks", name))
+        assert refused.value.code == "task_not_found"
 
 
 async def test_a_list_longer_than_a_page_comes_whole_without_a_secret_key(api: LocalApi, db: Database) -> None:

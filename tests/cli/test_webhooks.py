@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from headrace import ids
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import Done
 
@@ -47,3 +48,9 @@ def test_a_bad_address_is_refused_in_a_line(headrace: Headrace) -> None:
         assert (refused.code, "Webhooks are not sent to this URL" in refused.err) == (2, True)
     unknown = headrace("webhooks", "create", "https://example.com/", "--event", "task.suceeded")
     assert (unknown.code, "did you mean task.succeeded?" in unknown.err) == (2, True)
+
+
+def test_an_owner_without_an_account_is_refused_in_a_line(headrace: Headrace) -> None:
+    """It ended in the foreign key's error."""
+    refused = headrace("webhooks", "create", "https://example.com/", "--user", ids.new("u"))
+    assert (refused.code, "There is no" in refused.err) == (3, True)

@@ -98,7 +98,8 @@ async def _owner(api: Api, user: str | None) -> ActingFor | None:
         return None
     if api.is_remote:
         raise Invalid("Over an API endpoints are your own: leave --user out, or act on the database.")
-    return ActingFor(str(await user_id_of(api, user)), "ADMIN")
+    found = await api.ask("GET", path("admin", "users", str(await user_id_of(api, user))))
+    return ActingFor(found["id"], "ADMIN")
 
 
 @app.command()
