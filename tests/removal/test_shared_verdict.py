@@ -111,3 +111,19 @@ def test_a_plate_and_the_words_on_it_are_told_apart() -> None:
     assert abs(float(solved.alpha[inside].mean()) - 0.43) < 0.03
     core = cv2.erode(words, np.ones((5, 5), np.uint8)).view(np.bool_)
     assert abs(float(np.median(solved.alpha[core])) - 0.55) < 0.05
+
+
+def test_a_broken_picture_leaves_the_others_their_common_mark(tmp_path: Path) -> None:  # W-08
+    """As the first of its group it ended the search: all others were done alone."""
+    orders = []
+    for number, scene in enumerate(clips.scenes(4)):
+        source = tmp_path / f"{number}.png"
+        Image.fromarray(marked(scene)).save(source)
+        orders.append(Order(str(source), result=str(tmp_path / f"{number}.clean.png")))
+    broken = tmp_path / "broken.png"
+    broken.write_bytes((tmp_path / "0.png").read_bytes()[:2000])  # with a whole header
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    orders = [Order(str(broken), result=str(tmp_path / "broken.clean.png")), *orders]
+    reports = process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: scratch).reports
+    assert [report is not None for report in reports] == [False, True, True, True, True]

@@ -86,9 +86,11 @@ def process_many(many: ManyOrder, progress: Progress, scratch: Callable[[], Path
             done += 1
             part = _part(progress, start, 100 * done // total)
             others = [many.orders[other].source for other in numbers if other != number][:most]
-            job = _Job(many.orders[number], _subfolder(folder, number), batch=[] if matte else others, matte=matte)
-            with contextlib.suppress(PictureUnreadable):  # reported when its own turn comes
+            try:
+                job = _Job(many.orders[number], _subfolder(folder, number), batch=[] if matte else others, matte=matte)
                 reports[number] = job.process(part)
+            except PictureUnreadable:  # reported when its own turn comes
+                continue
             matte = matte or job.learned
             if matte is None:
                 break  # the pictures have nothing in common: learning again would find the same
