@@ -61,6 +61,7 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@scripts/check-migrations
 	@scripts/check-delivery
 	@scripts/requirements --check
+	@$(python) scripts/notice --check
 	@scripts/check-words
 	@$(python) -m headrace docs --check
 	@scripts/console check
@@ -79,6 +80,7 @@ docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/schema
 	@scripts/requirements
+	@$(python) scripts/notice
 
 console: setup-dev   ## the console as you edit it, in front of a `make up`; url=… for one elsewhere
 	@HEADRACE_API_URL=$(url) scripts/console dev

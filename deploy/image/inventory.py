@@ -22,7 +22,7 @@ _PART = re.compile(r"\s+(?:AND|OR)\s+")
 _COPYLEFT = re.compile(r"^[AL]?GPL-")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Package:
     name: str
     version: str
