@@ -25,7 +25,7 @@ schedules list, schedules show, schedules next, schedules statistics, executions
 plans list, plans show, cron, configs keys, configs list, configs show, risks list, risks show, risks board,
 outbox status, outbox list, outbox show, outbox types, partitions list, archive list, archive verify, archive query,
 webhooks list, webhooks show, webhooks stats, webhooks deliveries, webhooks delivery,
-audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
+tasks steps, tasks types, audit list, audit show, audit export, audit verify, audit proof, audit roots, audit key
 """
 NOT_CHANGES = {
     **dict.fromkeys(
@@ -249,6 +249,12 @@ def _subscription(world: World) -> list[str]:
     return [sub]
 
 
+def _canceled_subscription(world: World) -> list[str]:
+    words = _subscription(world)
+    world.call("subscriptions", "cancel", *words)
+    return words
+
+
 def _order(world: World) -> list[str]:
     """With something amiss, that somebody has looked at."""
     (sub,) = _subscription(world)
@@ -324,6 +330,7 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "subscriptions list": lambda _: [],  # looking at other people's is on record
     "subscriptions show": _subscription,
     "subscriptions cancel": _subscription,
+    "subscriptions resume": _canceled_subscription,
     "subscriptions orders": lambda _: [],
     "subscriptions resolve": _order,
     "ledger list": lambda _: [],

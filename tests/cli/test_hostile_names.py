@@ -134,6 +134,7 @@ COMMANDS: dict[str, list[str]] = {
     "tasks list": [],
     "tasks logs": [":task"],
     "tasks show": [":task"],
+    "tasks types": [],
     "tasks why": [":task"],
     "usage balance": ["ada"],
     "usage days": ["ada"],

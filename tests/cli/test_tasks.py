@@ -128,7 +128,10 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
     first, again = (headrace("submit", "greet", "--idempotency-key", "k").out for _ in range(2))
     assert first == again
     refused = headrace("submit", "greet", "--payload", "[]", "--idempotency-key", "k")
-    assert (refused.code, refused.complaint) == (2, "The idempotency key 'k' was used for another task.")
+    assert (refused.code, refused.complaint) == (
+        2,
+        "This Idempotency-Key was used for another request: take a fresh key for each new request.",
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,7 +141,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
         (["great"], 2, "No worker has ever registered the task type 'great'; did you mean greet?"),
         (["greet", "--payload", "{"], 2, "What --payload holds is not JSON:"),
         (["greet", "--payload", "@missing.json"], 2, "missing.json cannot be read:"),
-        (["greet", "--payload", '"\\u0000"'], 2, "The payload holds a NUL character"),
+        (["greet", "--payload", '"\\u0000"'], 2, "Text must be valid Unicode without the character U+0000."),
         (["greet", "--run-at", "soon"], 2, "--run-at takes a time like 2026-03-01T08:00:00Z, not 'soon'."),
         (["greet", "--run-at", "2030-01-02T03:04"], 2, "--run-at needs a zone: 2030-01-02T03:04Z for UTC"),
         (["greet", "--run-at", "2030-01-02"], 2, "--run-at needs a zone: 2030-01-02T00:00Z for UTC"),

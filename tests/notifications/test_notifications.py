@@ -10,10 +10,10 @@ from fastapi import FastAPI
 
 from headrace import outbox
 from headrace.access import Caller
-from headrace.database import Database
+from headrace.database import Database, Tx
 from headrace.database_errors import DatabaseUnavailable
 from headrace.edge.streams import Heartbeat, Revoked, StreamLimits
-from headrace.notifications import service
+from headrace.notifications import service, store
 from headrace.notifications.consumer import NotificationConsumer
 from headrace.notifications.erasure import ForgetNotifications
 from headrace.notifications.live import Inbox, open_inbox
@@ -232,3 +232,26 @@ async def test_a_stream_goes_on_while_nobody_can_tell_whether_it_may_be_seen(db:
     inbox = Inbox(db, StreamLimits(heartbeat=timedelta(0)))
     async with aclosing(inbox.follow(ada.user_id, after=None, may_see=may_see)) as news:
         assert [type(each) async for each in news] == [Heartbeat] * 3 + [Revoked]
+
+
+async def test_a_stream_that_is_opened_while_the_database_is_away_goes_on(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It read where to begin before anything else, and broke off when that failed."""
+    ada = await make_user(db, "ada")
+    newest, calls = store.newest, 0
+
+    async def away_once(tx: Tx, user_id: str) -> int:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise DatabaseUnavailable
+        return await newest(tx, user_id)
+
+    async def may_see() -> bool:
+        return calls < 2
+
+    monkeypatch.setattr(store, "newest", away_once)
+    inbox = Inbox(db, StreamLimits(heartbeat=timedelta(0)))
+    async with aclosing(inbox.follow(ada.user_id, after=None, may_see=may_see)) as news:
+        assert [type(each) async for each in news] == [Heartbeat, Heartbeat, Revoked]

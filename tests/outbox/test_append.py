@@ -55,8 +55,12 @@ async def test_a_batch_keeps_its_order(tx: Tx) -> None:
 
 
 async def test_no_events_are_no_statement(tx: Tx) -> None:
-    await outbox.append(tx, [])
-    assert await tx.fetch(WRITTEN) == []
+    statements: list[str] = []
+    with tx.connection.query_logger(lambda record: statements.append(record.query)):
+        await outbox.append(tx, [])
+        assert statements == []
+        await outbox.append(tx, [Event("thing.made", "thing", "t_1", {})])
+        assert statements, "the connection says what it sends"
 
 
 async def test_an_event_goes_with_its_transaction(db: Database) -> None:

@@ -15,7 +15,7 @@ from headrace.removal.video import detecting, finding, job
 from headrace.removal.video.model import Placed, VideoOrder
 
 WIDTH, HEIGHT, SHOTS, LENGTH = 480, 270, 5, 20
-TOLD = detecting.told
+FROM_HINTS = detecting.from_hints
 AROUND = (300, 0, 180, 90)  # of the mark, which is at 346, 23 and about 105 x 24 large
 
 
@@ -72,7 +72,7 @@ def test_a_box_around_a_mark_that_auto_finds_finds_it_too(tmp_path: Path) -> Non
 def test_of_several_marks_a_box_takes_those_inside_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = make(tmp_path / "in.mp4")
     found = finding.find
-    monkeypatch.setattr(detecting, "told", _unsolvable)
+    monkeypatch.setattr(detecting, "from_hints", _unsolvable)
     calls: list[int] = []
 
     def counted(*args: object, **kwargs: object) -> object:
@@ -88,7 +88,7 @@ def test_of_several_marks_a_box_takes_those_inside_of_it(tmp_path: Path, monkeyp
 
 def _unsolvable(*args: Any, **kwargs: Any) -> list[detecting.Found]:
     """Boxes of which nothing can be told."""
-    found = TOLD(*args, **kwargs)
+    found = FROM_HINTS(*args, **kwargs)
     for each in found:
         each.score = 0.0
     return found

@@ -16,12 +16,13 @@ from starlette.requests import ClientDisconnect
 
 from headrace.access import Caller, Role
 from headrace.audit import Who
+from headrace.edge.streams import event_stream
 from headrace.tasks import live
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext
 from headrace.tasks.live import Watch, WatchConfig
 from headrace.tasks.routes import create_router
-from headrace.tasks.routes.events import EventStream, _written
+from headrace.tasks.routes.events import _written
 from headrace.tasks.service import Tasks
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
@@ -178,7 +179,8 @@ async def test_a_client_that_goes_away_is_noticed(bench: Bench, served: Served) 
 
 async def test_a_client_that_goes_away_while_it_is_written_to_counts_no_longer(bench: Bench, served: Served) -> None:
     task = await bench.submit("talk")
-    stream = EventStream(_written(NOBODY, served.watch.follow(task, user_id="u_1")))
+    news = served.watch.follow(task, user_id="u_1")
+    stream = event_stream(_written(NOBODY, news), come_back_after=timedelta(seconds=1))
 
     async def receive() -> dict[str, Any]:
         raise AssertionError("nobody asks")

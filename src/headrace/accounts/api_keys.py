@@ -9,7 +9,7 @@ from headrace.accounts import tokens
 from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded, TooManyApiKeys
 from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
 from headrace.accounts.store import api_keys as store
-from headrace.audit import Action, Resource, ResourceType
+from headrace.audit import Action, ActorType, Resource, ResourceType
 from headrace.database import Tx
 from headrace.sql import Mark
 
@@ -18,24 +18,18 @@ MAX_API_KEYS = 200  # of one user, that are not revoked
 
 
 def refuse_program(caller: Caller) -> None:
-    if caller.session_id is None:
+    """Only a person can make a key, or an operator with access to the database."""
+    if caller.session_id is None and caller.who.actor_type is not ActorType.SYSTEM:
         raise SessionNeeded("Log in to make an API key: an API key cannot make another.")
 
 
 async def create_api_key(
     tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
 ) -> ApiKeyMade:
-    """Make a key for the caller. Only a person can: a key that made keys could outlive and outgrow itself."""
+    """Make a key for the caller. A program cannot: a key that made keys could outlive and outgrow itself."""
     refuse_program(caller)
     if await store.count_api_keys(tx, caller.user_id) >= MAX_API_KEYS:
         raise TooManyApiKeys
-    return await make_api_key(tx, caller, name=name, scopes=scopes, expires_at=expires_at)
-
-
-async def make_api_key(
-    tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
-) -> ApiKeyMade:
-    """The same for an operator with access to the database, who acts for the caller."""
     if not scopes:
         raise InvalidScopes("An API key needs at least one scope.", field="scopes")
     unknown = sorted(scope for scope in scopes if scope not in set(Scope) and not is_type_scope(scope))

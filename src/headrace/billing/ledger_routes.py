@@ -107,7 +107,7 @@ async def adjust_entitlement(
     """Add units to somebody's quota, or take away what is left of it. The ledger says so for good, with the reason."""
 
     async def act(tx: Tx) -> Answer:
-        done = await adjusting.adjust(tx, caller.who, entitlement_id, body.units, reason=body.reason)
+        done = await adjusting.adjust(tx, caller.who, entitlement_id, body.units, reason=body.reason, key=once.key)
         return Answer(AdjustedOut.of(done), status=201)
 
     return await once.run(db, act)

@@ -9,6 +9,7 @@ from headrace import __version__, migrations
 from headrace.cli import serving
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import LOOKING, progress, say
+from headrace.cli.signals import stop_on_signals
 from headrace.cli.storage_check import check_storage
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
@@ -32,7 +33,7 @@ def api(host: Host = None, port: Port = None) -> None:
 
 
 async def _serve(settings: Settings, deployment: Deployment, secret: bytes, listening: serving.Listening) -> None:
-    stop = serving.stop_on_signals()
+    stop = stop_on_signals()
     meters = Meters("api", __version__)
     async with (
         maintenance_loops(settings, deployment) as reaper,

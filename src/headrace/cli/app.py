@@ -60,19 +60,26 @@ COMMANDS = {
         "headrace.cli.users:app", "Users: list, make, suspend and reinstate them, set their role.", afar=True
     ),
     "keys": Entry("headrace.cli.keys:app", "API keys, for programs: list, make and revoke them.", afar=True),
-    "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one."),
-    "ledger": Entry("headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota."),
-    "usage": Entry("headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV."),
-    "plans": Entry("headrace.cli.plans:app", "Plans: what can be bought, for how much."),
+    "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one.", afar=True),
+    "ledger": Entry(
+        "headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota.", afar=True
+    ),
+    "usage": Entry(
+        "headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV.", afar=True
+    ),
+    "plans": Entry("headrace.cli.plans:app", "Plans: what can be bought, for how much.", afar=True),
     "subscriptions": Entry(
         "headrace.cli.subscriptions:app",
         "Subscriptions and their orders: look at them, cancel them, refund them.",
+        afar=True,
     ),
     "webhooks": Entry(
-        "headrace.cli.webhooks:app", "Webhooks: endpoints, deliveries, keys, and a receiver to try them with."
+        "headrace.cli.webhooks:app",
+        "Webhooks: endpoints, deliveries, keys, and a receiver to try them with.",
+        afar=True,
     ),
-    "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again."),
-    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them, over a running API."),
+    "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again.", afar=True),
+    "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them.", afar=True),
     "backup": Entry(
         "headrace.cli.backup:backup",
         "Write everything to one file while everything runs: rows, roles, files and archives; never the secret key.",
@@ -96,15 +103,16 @@ COMMANDS = {
     "partitions": Entry(
         "headrace.cli.partitions:app",
         "Tables that are kept by months: which months there are, and letting old ones go.",
+        afar=True,
     ),
     "archive": Entry(
-        "headrace.cli.archive:app", "Months that have left the database: list, verify, ask and restore them."
+        "headrace.cli.archive:app", "Months that have left the database: list, verify, ask and restore them.", afar=True
     ),
     "docs": Entry("headrace.cli.docs:docs", "Render the reference pages from the code.", hidden=True),
-    "audit": Entry("headrace.cli.audit:app", "The audit trail: search, export, verify, prove, import."),
-    "admin": Entry("headrace.cli.admin:app", "Accounts, for an operator with access to the database."),
-    "configs": Entry("headrace.cli.configs:app", "Settings that change while Headrace runs."),
-    "risks": Entry("headrace.cli.risks:app", "The ledger of known risks."),
+    "audit": Entry("headrace.cli.audit:app", "The audit trail: search, export, verify, prove, import.", afar=True),
+    "admin": Entry("headrace.cli.admin:app", "Accounts, for an operator with access to the database.", afar=True),
+    "configs": Entry("headrace.cli.configs:app", "Settings that change while Headrace runs.", afar=True),
+    "risks": Entry("headrace.cli.risks:app", "The ledger of known risks.", afar=True),
     "settings": Entry("headrace.cli.settings:app", "What this deployment has chosen."),
 }
 

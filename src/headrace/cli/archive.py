@@ -1,19 +1,20 @@
 """``headrace archive``: months that have left the database."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from headrace.cli.calls import given, path, perform
 from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, number_of, out, print_json, print_table, progress, say
+from headrace.cli.output import Json, number_of, out, print_done, print_json, print_table, progress, say
+from headrace.cli.place import on_the_machine
+from headrace.cli.showing import minute
 from headrace.cli.times import month_of
 from headrace.operations import archives
 from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
-from headrace.operations.model import Archive, ArchiveState
-from headrace.operations.schemas import ArchiveOut
-from headrace.operations.store import list_archives
+from headrace.operations.model import Archive
 from headrace.storage import Storage
 
 T = TypeVar("T")
@@ -23,6 +24,7 @@ app = typer.Typer(help="Months that have left the database: list, verify, ask an
 Name = Annotated[
     str, typer.Argument(metavar="ARCHIVE", help="Its id, or its month's name: audit_events_y2026m01, for example.")
 ]
+_ARCHIVES = path("admin", "archives")
 _MANY = 100_000
 
 
@@ -31,26 +33,21 @@ def list_(
     table: Annotated[str | None, typer.Option(help="Only months of this table.")] = None, json: Json = False
 ) -> None:
     """Every archive, with what is in it."""
-
-    async def act(session: OperatorSession) -> Sequence[Archive]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await list_archives(tx, table=table, limit=_MANY)
-
-    found = as_operator("archive list", act)
+    found = perform("archive list", lambda api: api.list(_ARCHIVES, given(table=table), limit=_MANY))
     if json:
-        print_json([ArchiveOut.of(archive).model_dump(mode="json") for archive in found])
+        print_json(found)
         return
     print_table(
         ("id", "month", "rows", "from", "to", "size", "verified", ""),
         [
             (
-                archive.id,
-                archive.name,
-                None if archive.row_count is None else f"{archive.row_count:,}",
-                archive.min_at and f"{archive.min_at:%Y-%m-%d %H:%M}",
-                archive.max_at and f"{archive.max_at:%Y-%m-%d %H:%M}",
-                archive.size_bytes and f"{archive.size_bytes / 1024**2:,.1f} MiB",
-                archive.verified_at and f"{archive.verified_at:%Y-%m-%d %H:%M}",
+                archive["id"],
+                f"{archive['table']}_y{archive['month'][:4]}m{archive['month'][5:7]}",
+                None if archive["rows"] is None else f"{archive['rows']:,}",
+                minute(archive["min_at"]),
+                minute(archive["max_at"]),
+                archive["size_bytes"] and f"{archive['size_bytes'] / 1024**2:,.1f} MiB",
+                minute(archive["verified_at"]),
                 _remark(archive),
             )
             for archive in found
@@ -58,30 +55,25 @@ def list_(
     )
 
 
-def _remark(archive: Archive) -> str:
-    if archive.restored_as is not None:
-        return f"restored as headrace.{archive.restored_as}"
-    return {
-        ArchiveState.DETACHED: "not written yet",
-        ArchiveState.ARCHIVED: "written; its rows are still here",
-        ArchiveState.DROPPED: "",
-    }[archive.state]
+def _remark(archive: Mapping[str, Any]) -> str:
+    if archive["restored_as"] is not None:
+        return f"restored as headrace.{archive['restored_as']}"
+    return {"DETACHED": "not written yet", "ARCHIVED": "written; its rows are still here"}.get(archive["status"], "")
 
 
 @app.command()
+@on_the_machine
 def verify(
     name: Annotated[str | None, typer.Argument(metavar="ARCHIVE", help="One archive; every one by default.")] = None,
     json: Json = False,
 ) -> None:
     """Read files back and compare them with what was written; exits with 1 if one is damaged or missing."""
+    names = [name] if name else _written()
 
     async def act(session: OperatorSession) -> list[tuple[Archive, str | None]]:
         storage = Storage(archive_config(session.settings))
         async with session.db.transaction(readonly=True) as tx:
-            written = [ArchiveState.ARCHIVED, ArchiveState.DROPPED]
-            chosen = (
-                [await archives.get_archive(tx, name)] if name else await list_archives(tx, states=written, limit=_MANY)
-            )
+            chosen = [await archives.get_archive(tx, each) for each in names]
         found: list[tuple[Archive, str | None]] = []
         with progress("reading archives") as report:
             for number, archive in enumerate(chosen, 1):
@@ -102,7 +94,14 @@ def verify(
         raise typer.Exit(1)
 
 
+def _written() -> list[str]:
+    """The ids of all archives that have a file."""
+    found = perform("archive verify", lambda api: api.list(_ARCHIVES, limit=_MANY))
+    return [archive["id"] for archive in found if archive["status"] != "DETACHED"]
+
+
 @app.command()
+@on_the_machine
 def restore(name: Name, json: Json = False) -> None:
     """Put an archived month's rows back into a table of their own, beside the one that they came from."""
     table = _on_archive(
@@ -119,14 +118,15 @@ def restore(name: Name, json: Json = False) -> None:
 
 
 @app.command()
-def discard(name: Name) -> None:
+@on_the_machine
+def discard(name: Name, json: Json = False) -> None:
     """Drop the table that an archive was restored into; the archive stays."""
     _on_archive(
         "archive discard",
         name,
         lambda session, archive: archives.discard(session.deployment.owner, archive, who=session.caller.who),
     )
-    out.print(f"{name} is only in the archive again")
+    print_done({"archive": name, "discarded": True}, f"{name} is only in the archive again", json=json)
 
 
 def _on_archive(command: str, name: str, verb: Callable[[OperatorSession, Archive], Awaitable[T]]) -> T:
@@ -140,6 +140,7 @@ def _on_archive(command: str, name: str, verb: Callable[[OperatorSession, Archiv
 
 
 @app.command()
+@on_the_machine
 def query(
     sql: Annotated[str, typer.Argument(metavar="SQL", help="DuckDB's SQL, with the tables' own names.")],
     since: Annotated[str | None, typer.Option(metavar="MONTH", help="Only this month and later: 2026-01.")] = None,

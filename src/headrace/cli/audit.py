@@ -1,9 +1,8 @@
 """``headrace audit``: search the trail, take it along, and prove that nobody has changed it."""
 
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -11,31 +10,41 @@ from typing import Annotated, Any, BinaryIO
 import orjson
 import typer
 
-from headrace.audit import Action, ResourceType, exporting, sealing, seals, signing, verifying
-from headrace.audit.events import Event, EventFilter, count_events, list_events
+from headrace.audit import Action, ResourceType, sealing, seals, signing, verifying
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
 from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.keeping import archive_config
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, number_of, out, print_json, print_table, progress_bar, say
-from headrace.cli.people import user_id_of
+from headrace.cli.output import (
+    AlwaysJson,
+    Json,
+    number_of,
+    out,
+    print_done,
+    print_json,
+    print_table,
+    progress,
+    progress_bar,
+    say,
+)
+from headrace.cli.place import on_the_machine
+from headrace.cli.requests import Api
+from headrace.cli.showing import when
 from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
 from headrace.cli.words import one_of
-from headrace.database import Database
-from headrace.database_errors import DatabaseBusy
 from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import archives
-from headrace.operations.audit import service
 from headrace.storage import Storage
 
 app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)
 
-app.command("import")(audit_import.import_)
+app.command("import")(on_the_machine(audit_import.import_))
 
 EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's id: aud_….")]
 Output = Annotated[
@@ -57,6 +66,7 @@ TextOption = Annotated[
     str | None, typer.Option("--search", "-s", help="One to five whole identifiers of any kind, or user names.")
 ]
 
+_EVENTS = path("audit", "events")
 _SEALS_PAGE = 1000
 
 
@@ -75,52 +85,45 @@ def list_(
     json: Json = False,
 ) -> None:
     """List events, newest first."""
-    wanted = _filter(action, type_, resource, address, request, since, until, search)
+    asked = _asked(action, type_, resource, address, request, since, until, search)
 
-    async def act(session: OperatorSession) -> list[Event]:
-        chosen = await _by(session, wanted, user)
-        async with session.db.transaction() as tx:
-            return await service.list_events(tx, session.caller, chosen, limit=limit)
+    async def act(api: Api) -> Sequence[Any]:
+        return await api.list(_EVENTS, await _by(api, asked, user), limit=limit)
 
-    found = as_operator("audit list", act)
+    found = perform("audit list", act)
     if json:
-        print_json([exporting.as_json(event) for event in found])
+        print_json(found)
         return
     print_table(
         ("id", "time", "action", "resource", "", "by", "from"),
         [
             (
-                event.id,
-                f"{event.created_at:%Y-%m-%d %H:%M:%S} UTC",
+                event["id"],
+                when(event["created_at"]),
                 _action(event),
-                event.resource_type,
-                event.resource["identifier"],
-                event.user.get("username") or event.user["uid"],
-                event.client_ip,
+                event["resource_type"],
+                event["resource"]["identifier"],
+                event["user"].get("username") or event["user"]["uid"],
+                event["client_ip"],
             )
             for event in found
         ],
     )
 
 
-def _action(event: Event) -> str:
+def _action(event: Mapping[str, Any]) -> str:
     """What was done; a login that failed is on record as a login, and must not read as one."""
-    facts = event.data or {}
+    facts = event["data"] or {}
     if facts.get("outcome") != "failure":
-        return event.action
+        return str(event["action"])
     reason = facts.get("reason")
-    return f"{event.action} failed ({reason})" if reason else f"{event.action} failed"
+    return f"{event['action']} failed ({reason})" if reason else f"{event['action']} failed"
 
 
 @app.command()
-def show(event: EventArgument) -> None:
+def show(event: EventArgument, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """Everything about one event, as JSON."""
-
-    async def act(session: OperatorSession) -> Event:
-        async with session.db.transaction() as tx:
-            return await service.get_event(tx, session.caller, event)
-
-    print_json(exporting.as_json(as_operator("audit show", act)))
+    print_json(perform("audit show", lambda api: api.ask("GET", path("audit", "events", event))))
 
 
 @app.command()
@@ -141,33 +144,44 @@ def export(
     search: TextOption = None,
 ) -> None:
     """Write events to a file, newest first, whatever their number."""
-    wanted = _filter(action, type_, resource, address, request, since, until, search)
+    asked = _asked(action, type_, resource, address, request, since, until, search)
 
-    async def act(session: OperatorSession) -> int:
-        chosen = await _by(session, wanted, user)
-        total = await _count(session.db, chosen)
-        done = 0
-        with _writing(output, force=force) as stream, progress_bar("exporting") as report:
-            async for count, part in await service.export(session.db, session.caller, chosen, format_):
-                stream.write(part)
-                done += count
-                report(done, max(done, total))
-        return done
+    async def act(api: Api) -> int:
+        wanted = {**await _by(api, asked, user), "format": format_.value}
+        records = RecordCount(header=format_ is ExportFormat.CSV)
+        async with api.stream(path("audit", "export"), wanted) as parts:
+            with _writing(output, force=force) as stream, progress("exporting") as report:
+                async for part in parts:
+                    stream.write(part)
+                    report(f"exporting: {records.add(part):,} so far")
+        return records.count
 
-    done = as_operator("audit export", act)
+    done = perform("audit export", act)
     say(f"{number_of(done, 'event')} exported")
 
 
-async def _count(db: Database, wanted: EventFilter) -> int:
-    """How many there will be; 0 for a trail so long that counting takes too long. Only the bar wants to know."""
-    try:
-        async with db.transaction(readonly=True) as tx:
-            return await count_events(tx, wanted)
-    except DatabaseBusy:
-        return 0
+class RecordCount:
+    """Counts the records of an export while they pass: lines that end outside of quotes."""
+
+    def __init__(self, *, header: bool) -> None:
+        self.count = -1 if header else 0
+        self._header = header
+        self._quotes = 0
+
+    def add(self, part: bytes) -> int:
+        if not self._header:  # JSON lines hold no line breaks
+            self.count += part.count(b"\n")
+            return self.count
+        *lines, rest = part.split(b"\n")
+        for line in lines:
+            self._quotes += line.count(b'"')
+            self.count += self._quotes % 2 == 0
+        self._quotes += rest.count(b'"')
+        return max(0, self.count)
 
 
 @app.command()
+@on_the_machine
 def verify(
     month: Annotated[str | None, typer.Option(help="Only the events of this month: 2026-03.")] = None,
     roots: Annotated[
@@ -221,17 +235,13 @@ def verify(
 
 
 @app.command()
-def proof(event: EventArgument) -> None:
+def proof(event: EventArgument, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """Prove that an event was sealed as it is; `examples/check_proof.py` checks it without Headrace."""
-
-    async def act(session: OperatorSession) -> dict[str, object]:
-        async with session.db.transaction() as tx:
-            return await service.prove_event(tx, session.caller, event)
-
-    print_json(as_operator("audit proof", act))
+    print_json(perform("audit proof", lambda api: api.ask("GET", path("audit", "events", event, "proof"))))
 
 
 @app.command()
+@on_the_machine
 def roots(output: Output = None, force: Force = False) -> None:
     """Write every seal as a line of JSON: kept elsewhere, it shows whether the trail was cut off or replaced."""
 
@@ -252,6 +262,7 @@ def roots(output: Output = None, force: Force = False) -> None:
 
 
 @app.command()
+@on_the_machine
 def seal(json: Json = False) -> None:
     """Seal what has been committed, without waiting for the next time. A trail that is signed needs the key."""
     key = signing_key(load_settings())
@@ -279,12 +290,13 @@ def seal(json: Json = False) -> None:
 
 
 @app.command()
-def key() -> None:
+@on_the_machine
+def key(json: Json = False) -> None:
     """Print the public key of HEADRACE_AUDIT_SIGNING_KEY, for those who check signatures."""
     own = signing_key(load_settings())
     if own is None:
         raise Invalid("There is no key: set HEADRACE_AUDIT_SIGNING_KEY (`openssl rand -base64 32` makes one).")
-    out.print(signing.write_key(own.public))
+    print_done({"key": signing.write_key(own.public)}, signing.write_key(own.public), json=json)
 
 
 def _verified(found: Verified, month: date | None) -> str:
@@ -310,7 +322,7 @@ def _say_what_is_not_known(found: Verified, *, roots: bool) -> None:
         say(f"{month:%Y-%m} is not in the database any more, and was not looked at")
 
 
-def _filter(
+def _asked(
     action: Action | None,
     type_: str | None,
     resource: str | None,
@@ -319,25 +331,30 @@ def _filter(
     since: str | None,
     until: str | None,
     text: str | None,
-) -> EventFilter:
-    first = None if since is None else instant_or_utc(since, "--since")
-    end = None if until is None else instant_or_utc(until, "--until")
-    kind = None if type_ is None else ResourceType(type_)
-    return EventFilter(action, kind, resource, None, address, request, first, end, text)
+) -> dict[str, Any]:
+    return given(
+        action=action,
+        resource_type=type_,
+        resource_id=resource,
+        client_ip=address,
+        request_id=request,
+        created_after=None if since is None else instant_or_utc(since, "--since").isoformat(),
+        created_before=None if until is None else instant_or_utc(until, "--until").isoformat(),
+        q=text,
+    )
 
 
-async def _by(session: OperatorSession, wanted: EventFilter, user: str | None) -> EventFilter:
+async def _by(api: Api, asked: dict[str, Any], user: str | None) -> dict[str, Any]:
     """The same, of this user alone."""
     if user is None:
-        return wanted
+        return asked
     try:
-        return replace(wanted, user_id=await user_id_of(session, user))
+        return {**asked, "user_id": await user_id_of(api, user)}
     except (NotFound, Invalid):
         # Strangers and those of an imported trail have no account here.
-        async with session.db.transaction(readonly=True) as tx:
-            if not await list_events(tx, EventFilter(user_id=user), limit=1):
-                raise
-        return replace(wanted, user_id=user)
+        if not await api.list(_EVENTS, {"user_id": user}, limit=1):
+            raise
+        return {**asked, "user_id": user}
 
 
 def _read_roots(file: Path) -> Mapping[int, bytes]:

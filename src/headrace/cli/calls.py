@@ -1,64 +1,38 @@
-"""How commands ask and change things: as requests of the API, answered by a server elsewhere or from the database.
+"""How commands read and change things: as requests to the REST API, over the network or in this process.
 
-A command is written once. ``remote`` sends its requests to a server; ``direct`` answers them from the database of the
-settings, as an operator, with the same verbs and in the same form as the API does.
+A command is written once. ``remote`` sends its requests to a server; ``inprocess`` sends them to the same routes on the
+database of the settings, as an operator.
 """
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from headrace import ids
 from headrace.cli import place
 from headrace.cli.later import nothing_is_garbage
+from headrace.cli.requests import EVERYBODY, Answer, Api
 from headrace.errors import Invalid, NotFound
 
 T = TypeVar("T")
-Answer = dict[str, Any]
-
-EVERYBODY = "*"
 SYSTEM_NAME = "system"
 
 
-class Api(Protocol):
-    @property
-    def is_remote(self) -> bool: ...
-
-    async def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        body: Any = None,
-        key: str | None = None,
-        version: int | None = None,
-    ) -> Any:
-        """The answer to one request. ``key`` is an idempotency key, ``version`` what must still be so."""
-        ...
-
-    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int | None) -> Sequence[Answer]:
-        """The first so many of a list; None for one that comes as a whole."""
-        ...
-
-    def together(self) -> AbstractAsyncContextManager[None]:
-        """What is asked in this block happens as one, where that is possible: not over a server's API."""
-        ...
-
-
-def perform(command: str, act: Callable[[Api], Awaitable[T]]) -> T:
+def perform(command: str, act: Callable[[Api], Awaitable[T]], *, needs_database: bool = True) -> T:
     """Do this where the command was sent to."""
     server = place.with_key()
+    # httpx loads its own command line, and with it half of Rich, unless that is not there.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     if server is not None:
         with nothing_is_garbage():
             from headrace.cli import remote
 
         return remote.perform(server, act)
     with nothing_is_garbage():
-        from headrace.cli import direct
+        from headrace.cli import inprocess
 
-    return direct.perform(command, act)
+    return inprocess.perform(command, act) if needs_database else inprocess.perform_without_database(command, act)
 
 
 def path(*parts: str) -> str:
@@ -82,6 +56,16 @@ async def user_id_of(api: Api, name: str | None) -> str | None:
     if not found:
         raise no_such_user(name)
     return str(found[0]["id"])
+
+
+async def owner_of(api: Api, name: str | None) -> dict[str, str]:
+    """The parameter of a list for the owner that a command names: in this process everybody's rows by default."""
+    return given(user_id=await user_id_of(api, name) or api.everybody)
+
+
+async def list_all(api: Api, path: str, params: Mapping[str, Any], *, limit: int) -> Sequence[Answer]:
+    """A list of everybody's rows in this process, of the caller's over the network."""
+    return await api.list(path, {**params, **await owner_of(api, None)}, limit=limit)
 
 
 def refuse_address(name: str) -> None:

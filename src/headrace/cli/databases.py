@@ -13,7 +13,7 @@ import typer
 from headrace import audit, migrations
 from headrace.audit import Action, Resource, ResourceType
 from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
-from headrace.cli.output import LOOKING, Json, out, print_json, progress
+from headrace.cli.output import LOOKING, Json, out, print_done, print_json, progress
 from headrace.database import Database, Tx
 from headrace.embedded_postgres import programs
 from headrace.errors import Conflict, Denied, Invalid, Unavailable
@@ -49,13 +49,15 @@ def url(
     owner: Annotated[
         bool, typer.Option("--owner", help="As the role that owns Headrace's tables, for migrations.")
     ] = False,
+    json: Json = False,
 ) -> None:
     """Print the address of the database, password and all: for `psql "$(headrace database url)"`, or a program."""
     with (
         progress(LOOKING) as report,
         database_of(load_settings(), role="url", report=report) as found,
     ):
-        out.print((found.owner if owner else found.app).url)
+        address = (found.owner if owner else found.app).url
+        print_done({"url": address}, address, json=json)
 
 
 Words = Annotated[list[str] | None, typer.Argument(metavar="[-- OPTIONS]", help="The program's own options.")]

@@ -1,22 +1,19 @@
 """``headrace admin delete``, ``keep`` and ``deletions``: the end of an account, from the machine."""
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from headrace.accounts.deletion import service
-from headrace.accounts.deletion.machine import Deletions
-from headrace.accounts.model import Deletion, DeletionStatus
-from headrace.accounts.schemas import DeletionOut
-from headrace.assembly.erasers import erasers
-from headrace.cli.files_wiring import files_of
+from headrace.accounts.model import DeletionStatus
+from headrace.cli import place
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table
-from headrace.cli.people import get_user
-from headrace.cli.wiring import accounts_config
+from headrace.cli.requests import Api
+from headrace.cli.showing import when
+from headrace.cli.words import one_of
 
 Name = Annotated[str, typer.Argument(metavar="USER", help="The username, or the id: u_….")]
 
@@ -24,82 +21,76 @@ Name = Annotated[str, typer.Argument(metavar="USER", help="The username, or the 
 def delete(
     user: Name,
     at_once: Annotated[
-        bool, typer.Option("--at-once", help="Without the grace period, and done here and now.")
+        bool, typer.Option("--at-once", help="Without the grace period, and on the database done here and now.")
     ] = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Delete an account: nobody gets in from now on; the data goes when the grace period is over."""
+    """Delete an account: its logins end now, its data goes when the grace period is over."""
     if not yes:
         typer.confirm(f"Delete the account {user}?", abort=True, err=True)
-    _print(as_operator("admin delete", lambda session: _delete(session, user, at_once=at_once)), json=json)
+    deletion = perform("admin delete", lambda api: _ask(api, user, "POST", {"at_once": at_once}))
+    if at_once and place.server() is None:
+        as_operator("admin delete", _delete_now)
+        deletion = perform("admin delete", lambda api: _ask(api, deletion["user_id"], "GET"))
+    _print(deletion, json=json)
 
 
 def keep(user: Name, json: Json = False) -> None:
     """Undo the deletion of an account that has not begun."""
 
-    async def act(session: OperatorSession) -> Deletion:
-        async with session.db.transaction() as tx:
-            found = await get_user(tx, session.caller.who, user)
-            await service.keep_account(tx, session.caller.who, found.id)
-            return await service.get_deletion(tx, session.caller.who, found.id)
+    async def act(api: Api) -> Any:
+        kept = await _ask(api, user, "DELETE")
+        return await _ask(api, kept["id"], "GET")
 
-    _print(as_operator("admin keep", act), json=json)
+    _print(perform("admin keep", act), json=json)
 
 
 def deletions(
-    status: Annotated[DeletionStatus | None, typer.Option(case_sensitive=False, help="Only these.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 50,
+    status: Annotated[str | None, one_of(offered=[*DeletionStatus], help="Only these.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of deletions.")] = 50,
     json: Json = False,
 ) -> None:
     """List deletions of accounts, newest first."""
-
-    async def act(session: OperatorSession) -> Sequence[Deletion]:
-        async with session.db.transaction() as tx:
-            return await service.list_deletions(tx, session.caller.who, status=status, limit=limit)
-
-    found = as_operator("admin deletions", act)
+    asked = given(status=status)
+    found = perform("admin deletions", lambda api: api.list(path("admin", "deletions"), asked, limit=limit))
     if json:
-        print_json([DeletionOut.of(each).model_dump(mode="json") for each in found])
+        print_json(found)
         return
     print_table(
         ("user", "status", "due", "steps done", ""),
         [
-            (
-                each.user_id,
-                each.status,
-                f"{each.due_at:%Y-%m-%d %H:%M:%S} UTC",
-                ", ".join(each.steps_done),
-                each.obstacle,
-            )
+            (each["user_id"], each["status"], when(each["due_at"]), ", ".join(each["steps_done"]), each["obstacle"])
             for each in found
         ],
     )
 
 
-async def _delete(session: OperatorSession, name: str, *, at_once: bool) -> Deletion:
-    config = accounts_config(session.settings).deletion
-    async with session.db.transaction() as tx:
-        user = await get_user(tx, session.caller.who, name)
-        grace = timedelta(0) if at_once else config.grace
-        await service.delete_account(tx, session.caller.who, user.id, grace=grace)
-    if at_once:
-        machine = Deletions(session.db, erasers(session.tasks, partial(files_of, session.settings)), config)
-        while await machine.run_once():  # others that are due, too: somebody has to
-            pass
-    async with session.db.transaction() as tx:
-        return await service.get_deletion(tx, session.caller.who, user.id)
+async def _ask(api: Api, name: str, method: str, body: Any = None) -> Any:
+    user_id = str(await user_id_of(api, name))
+    return await api.ask(method, path("admin", "users", user_id, "deletion"), body=body)
 
 
-def _print(deletion: Deletion, *, json: bool) -> None:
+async def _delete_now(session: OperatorSession) -> None:
+    from headrace.accounts.deletion.machine import Deletions
+    from headrace.assembly.erasers import erasers
+    from headrace.cli.files_wiring import files_of
+    from headrace.cli.wiring import accounts_config
+
+    files = partial(files_of, session.settings)
+    machine = Deletions(session.db, erasers(session.tasks, files), accounts_config(session.settings).deletion)
+    while await machine.run_once():  # also of other accounts that are due
+        pass
+
+
+def _print(deletion: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(DeletionOut.of(deletion).model_dump(mode="json"))
+        print_json(deletion)
         return
     said = {
-        DeletionStatus.WAITING: f"is deleted from {deletion.due_at:%Y-%m-%d %H:%M:%S} UTC on; until then, "
-        "`headrace admin keep` undoes it",
-        DeletionStatus.RUNNING: f"is being deleted: {deletion.obstacle or 'any running Headrace goes on with it'}",
-        DeletionStatus.COMPLETED: "is deleted",
-        DeletionStatus.CANCELED: "is kept",
+        "WAITING": f"is deleted from {when(deletion['due_at'])} on; until then, `headrace admin keep` undoes it",
+        "RUNNING": f"is being deleted: {deletion['obstacle'] or 'any running Headrace goes on with it'}",
+        "COMPLETED": "is deleted",
+        "CANCELED": "is kept",
     }
-    out.print(f"{deletion.user_id} {said[deletion.status]}", soft_wrap=True)
+    out.print(f"{deletion['user_id']} {said[deletion['status']]}", soft_wrap=True)

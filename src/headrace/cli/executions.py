@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import given, list_all, path, perform
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.tasks import for_each
@@ -43,7 +43,7 @@ def list_(
         due_after=None if since is None else instant_or_utc(since, "--since").isoformat(),
         due_before=None if until is None else instant_or_utc(until, "--until").isoformat(),
     )
-    found = perform("executions list", lambda api: api.list(path("executions"), asked, limit=limit))
+    found = perform("executions list", lambda api: list_all(api, path("executions"), asked, limit=limit))
     if json:
         print_json(found)
         return

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import place
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.passwords import read_password
+from headrace.cli.requests import ActingFor, Api
 from headrace.cli.showing import when
 from headrace.cli.times import instant
 from headrace.errors import Invalid
@@ -29,7 +30,7 @@ def list_(
     """List the keys that work, newest first; without the keys themselves, which nobody has."""
 
     async def act(api: Api) -> Any:
-        return await api.list(path("api-keys"), await _whose(api, user), limit=limit)
+        return await api.list(path("api-keys"), limit=limit, acting_for=await _whose(api, user))
 
     found = perform("keys list", act)
     if json:
@@ -72,7 +73,7 @@ def create(
     )
 
     async def act(api: Api) -> Any:
-        return await api.ask("POST", path("api-keys"), params=await _whose(api, user), body=body)
+        return await api.ask("POST", path("api-keys"), body=body, acting_for=await _whose(api, user))
 
     server = place.server()
     if login is not None and server is not None:
@@ -99,7 +100,7 @@ def revoke(
     """End a key: from now on nothing can be done with it."""
 
     async def act(api: Api) -> None:
-        await api.ask("DELETE", path("api-keys", key_id), params=await _whose(api, user))
+        await api.ask("DELETE", path("api-keys", key_id), acting_for=await _whose(api, user))
 
     perform("keys revoke", act)
     if json:
@@ -108,11 +109,12 @@ def revoke(
         out.print(f"{key_id} is revoked")
 
 
-async def _whose(api: Api, user: str | None) -> dict[str, str]:
+async def _whose(api: Api, user: str | None) -> ActingFor | None:
     if api.is_remote:
         if user is not None:
             raise Invalid("Over an API keys are your own: leave --user out, or act on the database.")
-        return {}
+        return None
     if user is None:
         raise Invalid("Say whose keys with --user: a username, or an id.")
-    return {"user_id": str(await user_id_of(api, user))}
+    found = await api.ask("GET", path("admin", "users", str(await user_id_of(api, user))))
+    return ActingFor(found["id"], found["role"])

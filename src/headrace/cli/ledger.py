@@ -1,27 +1,28 @@
 """``headrace ledger``: every unit that was granted, held, used and given back; and proof that it adds up."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any
 
 import typer
 
-from headrace.billing import adjusting, usage
-from headrace.billing.adjusting import Adjusted
-from headrace.billing.model import Direction, Entitlement, EntitlementStatus, Entry, EntryStatus, Source
-from headrace.billing.schemas import AdjustedOut, EntitlementOut, EntryOut, VerificationOut
-from headrace.billing.store.ledger import EntryFilter
-from headrace.billing.verifying import Verification
-from headrace.cli.keeping import archive_config
+from headrace.billing.model import EntitlementStatus, EntryStatus, Source
+from headrace.cli import place
+from headrace.cli.calls import given, owner_of, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
-from headrace.cli.people import user_id_of
+from headrace.cli.requests import Api
+from headrace.cli.showing import minute, when
 from headrace.cli.times import instant_or_utc
-from headrace.operations.ledger import verify_ledger
+from headrace.cli.words import one_of
 
 app = typer.Typer(help="The ledger: list it, prove that it adds up, adjust a quota.", no_args_is_help=True)
 
-User = Annotated[str | None, typer.Option(help="Whose: a username, or an id. Everybody's by default.")]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
+User = Annotated[
+    str | None,
+    typer.Option(help="Whose: a username, or an id. Everybody's by default; over an API your own, and '*' for all."),
+]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows.")]
 Task = Annotated[str | None, typer.Option(help="Of this task.")]
 Since = Annotated[str | None, typer.Option(help="From this time on: 2026-03-01 or 2026-03-01T08:00:00Z.")]
 Until = Annotated[str | None, typer.Option(help="Before this time.")]
@@ -32,61 +33,50 @@ def list_(
     user: User = None,
     task: Task = None,
     entitlement: Annotated[str | None, typer.Option(help="Of this entitlement.")] = None,
-    status: Annotated[EntryStatus | None, typer.Option(help="Only these.")] = None,
-    source: Annotated[Source | None, typer.Option(help="Only what this led to.")] = None,
+    status: Annotated[str | None, one_of(offered=[*EntryStatus], help="Only these.")] = None,
+    source: Annotated[str | None, one_of(offered=[*Source], help="Only entries from this source.")] = None,
     since: Since = None,
     until: Until = None,
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
     """Entries, newest first."""
+    wanted = entries_wanted(task, since, until) | given(entitlement_id=entitlement, status=status, source=source)
 
-    async def act(session: OperatorSession) -> Sequence[Entry]:
-        wanted = EntryFilter(
-            None if user is None else await user_id_of(session, user),
-            task,
-            entitlement,
-            status,
-            source,
-            None if since is None else instant_or_utc(since, "--since"),
-            None if until is None else instant_or_utc(until, "--until"),
-        )
-        async with session.db.transaction() as tx:
-            return await usage.list_entries(tx, session.caller, wanted, limit=limit)
+    async def act(api: Api) -> Sequence[Any]:
+        return await api.list(path("usage"), {**wanted, **await owner_of(api, user)}, limit=limit)
 
-    print_entries([EntryOut.of(entry) for entry in as_operator("ledger list", act)], json=json)
+    print_entries(perform("ledger list", act), json=json)
 
 
 @app.command()
 def entitlements(
     user: User = None,
-    status: Annotated[EntitlementStatus | None, typer.Option(help="Only these.")] = None,
+    status: Annotated[str | None, one_of(offered=[*EntitlementStatus], help="Only these.")] = None,
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
     """Who may use how much in which period, newest first."""
 
-    async def act(session: OperatorSession) -> Sequence[Entitlement]:
-        owner = None if user is None else await user_id_of(session, user)
-        async with session.db.transaction() as tx:
-            return await usage.list_entitlements(tx, session.caller, user_id=owner, status=status, limit=limit)
+    async def act(api: Api) -> Sequence[Any]:
+        return await api.list(path("entitlements"), {**given(status=status), **await owner_of(api, user)}, limit=limit)
 
-    found = [EntitlementOut.of(each) for each in as_operator("ledger entitlements", act)]
+    found = perform("ledger entitlements", act)
     if json:
-        print_json([each.model_dump(mode="json") for each in found])
+        print_json(found)
         return
     print_table(
         ("entitlement", "user", "plan", "left", "total", "from", "until", "status"),
         [
             (
-                each.id,
-                each.user_id,
-                each.plan_id,
-                f"{each.quota_left:,}",
-                f"{each.quota_total:,}",
-                f"{each.period_start:%Y-%m-%d %H:%M} UTC",
-                f"{each.period_end:%Y-%m-%d %H:%M} UTC",
-                each.status,
+                each["id"],
+                each["user_id"],
+                each["plan_id"],
+                f"{each['quota_left']:,}",
+                f"{each['quota_total']:,}",
+                minute(each["period_start"]),
+                minute(each["period_end"]),
+                each["status"],
             )
             for each in found
         ],
@@ -102,68 +92,85 @@ def adjust(
     json: Json = False,
 ) -> None:
     """Add units to a quota, or take away what is left of it; audited."""
-
-    async def act(session: OperatorSession) -> Adjusted:
-        async with session.db.transaction() as tx:
-            return await adjusting.adjust(tx, session.caller.who, entitlement, units, reason=reason, key=key)
-
-    done = AdjustedOut.of(as_operator("ledger adjust", act))
+    body = {"units": units, "reason": reason}
+    where = path("admin", "entitlements", entitlement, "adjust")
+    done = perform("ledger adjust", lambda api: api.ask("POST", where, body=body, key=key))
     if json:
-        print_json(done.model_dump(mode="json"))
+        print_json(done)
     else:
-        quota = done.entitlement
-        out.print(f"{quota.id}: {quota.quota_left:,} of {quota.quota_total:,} units are left")
+        quota = done["entitlement"]
+        out.print(f"{quota['id']}: {quota['quota_left']:,} of {quota['quota_total']:,} units are left")
 
 
 @app.command()
 def verify(
-    archives: Annotated[bool, typer.Option(help="Read the archived months, too.")] = True,
+    archives: Annotated[bool, typer.Option(help="Read the archived months, too; a server does not.")] = True,
     json: Json = False,
 ) -> None:
     """Read the whole ledger and name what does not add up; exits with 1 if anything does not."""
-
-    async def act(session: OperatorSession) -> Verification:
-        return await verify_ledger(
-            session.db,
-            session.caller.who,
-            archive_config(session.settings),
-            read_archives=archives,
-        )
-
-    found = VerificationOut.of(as_operator("ledger verify", act))
-    if json:
-        print_json(found.model_dump(mode="json"))
+    if place.server() is None and archives:
+        found = as_operator("ledger verify", _verify_with_archives)
     else:
-        seconds = (found.finished_at - found.started_at).total_seconds()
-        for fault in found.faults:
-            out.print(f"{fault.kind}: {fault.about}: {fault.message}", soft_wrap=True)
-        verdict = "all of it adds up" if found.fault_count == 0 else f"{found.fault_count:,} things do not add up"
-        archived = f", {found.archived_months} archived months" if found.archived_months else ""
-        out.print(
-            f"{found.entries:,} entries{archived} and {found.entitlements:,} entitlements read in {seconds:.1f} s: "
-            f"{verdict}",
-            soft_wrap=True,
-        )
-    if found.fault_count:
+        found = perform("ledger verify", lambda api: api.ask("POST", path("admin", "ledger", "verify")))
+    if json:
+        print_json(found)
+    else:
+        _print_verification(found)
+    if found["fault_count"]:
         raise typer.Exit(1)
 
 
-def print_entries(entries: Sequence[EntryOut], *, json: bool) -> None:
+async def _verify_with_archives(session: OperatorSession) -> dict[str, Any]:
+    from headrace.billing.schemas import VerificationOut
+    from headrace.cli.keeping import archive_config
+    from headrace.operations.ledger import verify_ledger
+
+    storage = archive_config(session.settings)
+    return VerificationOut.of(
+        await verify_ledger(session.db, session.caller.who, storage, read_archives=True)
+    ).model_dump(mode="json")
+
+
+def _print_verification(found: Mapping[str, Any]) -> None:
+    seconds = (
+        datetime.fromisoformat(found["finished_at"]) - datetime.fromisoformat(found["started_at"])
+    ).total_seconds()
+    for fault in found["faults"]:
+        out.print(f"{fault['kind']}: {fault['about']}: {fault['message']}", soft_wrap=True)
+    verdict = "all of it adds up" if found["fault_count"] == 0 else f"{found['fault_count']:,} things do not add up"
+    archived = f", {found['archived_months']} archived months" if found["archived_months"] else ""
+    out.print(
+        f"{found['entries']:,} entries{archived} and {found['entitlements']:,} entitlements read in {seconds:.1f} s: "
+        f"{verdict}",
+        soft_wrap=True,
+    )
+
+
+def entries_wanted(task: str | None, since: str | None, until: str | None) -> dict[str, Any]:
+    """The parameters of a list of entries."""
+    return given(
+        task_id=task,
+        since=None if since is None else instant_or_utc(since, "--since").isoformat(),
+        until=None if until is None else instant_or_utc(until, "--until").isoformat(),
+    )
+
+
+def print_entries(entries: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     if json:
-        print_json([entry.model_dump(mode="json") for entry in entries])
+        print_json(entries)
         return
     print_table(
         ("time", "units", "status", "source", "task", "entitlement", "user", "remark"),
         [
             (
-                f"{entry.created_at:%Y-%m-%d %H:%M:%S} UTC",
-                f"{'+' if entry.direction == Direction.CREDIT else '-'}{entry.units:,}",
-                entry.status,
-                entry.source,
-                entry.task_id,
-                entry.entitlement_id,
-                entry.user_id,
-                entry.remark,
+                when(entry["created_at"]),
+                f"{'+' if entry['direction'] == 'CREDIT' else '-'}{entry['units']:,}",
+                entry["status"],
+                entry["source"],
+                entry["task_id"],
+                entry["entitlement_id"],
+                entry["user_id"],
+                entry["remark"],
             )
             for entry in entries
         ],

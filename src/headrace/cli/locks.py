@@ -3,62 +3,58 @@
 import asyncio
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Annotated
+from time import monotonic
+from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import OperatorSession, as_operator
+from headrace.cli.calls import given, list_all, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
-from headrace.cli.people import user_id_of
+from headrace.cli.requests import Api
+from headrace.cli.showing import when
 from headrace.cli.words import one_of
-from headrace.edge.vocabulary import shown, stored, words_of
-from headrace.errors import Invalid
-from headrace.locks import holding, service, store, taking
-from headrace.locks.model import LONGEST_TTL, Grant, Lock, LockState
-from headrace.locks.schemas import GrantOut, LockOut
+from headrace.errors import Conflict, Invalid
 
 app = typer.Typer(help="Locks: who holds what; take, keep, release one.", no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The lock's name.")]
-_DAY_S = LONGEST_TTL.total_seconds()
-Ttl = Annotated[float, typer.Option(min=0.1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
-Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait if somebody has it.")]
-Purpose = Annotated[str | None, typer.Option(help="What for; whoever waits can read it.")]
+_DAY_S = 24 * 3600
+_LONGEST_WAIT_S = 20.0  # of one request; the API allows 30
+Ttl = Annotated[float, typer.Option(min=1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
+Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait for the lock.")]
+Purpose = Annotated[str | None, typer.Option(help="What for; others who wait can read it.")]
 Token = Annotated[str, typer.Option(envvar="HEADRACE_LOCK_TOKEN", help="As `acquire` printed it.")]
+
+_LOCKS = path("locks")
 
 
 @app.command("list")
 def list_(
     key: Annotated[str | None, typer.Option(help="Only this one.")] = None,
-    status: Annotated[str | None, one_of(offered=words_of(LockState), help="Only these.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 100,
+    status: Annotated[str | None, one_of(offered=("ACTIVE", "EXPIRED", "RELEASED"), help="Only these.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of locks.")] = 100,
     json: Json = False,
 ) -> None:
-    """Everybody's locks, newest first: those that are held and those that were."""
-    wanted = store.Filter(None, key, state=None if status is None else stored(LockState, status))
-
-    async def act(session: OperatorSession) -> Sequence[Lock]:
-        async with session.db.transaction() as tx:
-            return await service.list_locks(tx, session.caller, wanted, limit=limit)
-
-    found = [LockOut.of(lock) for lock in as_operator("locks list", act)]
+    """Everybody's locks (over an API your own), newest first: those that are held and those that were."""
+    asked = given(key=key, status=status)
+    found = perform("locks list", lambda api: list_all(api, _LOCKS, asked, limit=limit))
     if json:
-        print_json([lock.model_dump(mode="json") for lock in found])
+        print_json(found)
         return
     print_table(
         ("key", "fence", "status", "holder", "purpose", "acquired", "left", "owner"),
         [
             (
-                lock.key,
-                lock.fence,
-                shown(lock.status),
-                lock.holder,
-                lock.purpose,
-                f"{lock.acquired_at:%Y-%m-%d %H:%M:%S} UTC",
-                f"{lock.remaining_seconds:,.1f} s" if lock.status is LockState.ACTIVE else None,
-                lock.user_id,
+                lock["key"],
+                lock["fence"],
+                lock["status"],
+                lock["holder"],
+                lock["purpose"],
+                when(lock["acquired_at"]),
+                f"{lock['remaining_seconds']:,.1f} s" if lock["status"] == "ACTIVE" else None,
+                lock["user_id"],
             )
             for lock in found
         ],
@@ -67,60 +63,61 @@ def list_(
 
 @app.command()
 def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, json: Json = False) -> None:
-    """Take one of the system's locks and print its token."""
-
-    async def act(session: OperatorSession) -> Grant:
-        async def attempt() -> Grant:
-            async with session.db.transaction() as tx:
-                return await service.acquire_lock(
-                    tx, session.caller, key, ttl=timedelta(seconds=ttl), holder=_holder(), purpose=purpose
-                )
-
-        return await taking.when_free(attempt, wait=timedelta(seconds=wait))
-
-    granted = GrantOut.granted(as_operator("locks acquire", act))
+    """Take a lock (on the database the system's) and print its token."""
+    body = {"key": key, "ttl_seconds": ttl, "holder": _holder(), **given(purpose=purpose)}
+    granted = perform("locks acquire", lambda api: _acquire(api, body, wait))
     if json:
-        print_json(granted.model_dump(mode="json"))
+        print_json(granted)
     else:
-        out.print(granted.token)
+        out.print(granted["token"])
+
+
+async def _acquire(api: Api, body: Mapping[str, Any], wait: float) -> Any:
+    end = monotonic() + wait
+    while True:
+        left = min(max(end - monotonic(), 0), _LONGEST_WAIT_S)
+        try:
+            return await api.ask("POST", _LOCKS, body={**body, "wait_seconds": left})
+        except Conflict as exc:
+            if exc.code != "lock_held" or monotonic() >= end:
+                raise
 
 
 @app.command()
 def renew(key: Key, token: Token, ttl: Ttl = 30, json: Json = False) -> None:
     """Hold on to a lock."""
-
-    async def act(session: OperatorSession) -> Lock:
-        async with session.db.transaction() as tx:
-            return await service.renew_lock(tx, session.caller, key, token, ttl=timedelta(seconds=ttl))
-
-    _print(as_operator("locks renew", act), "renewed", json=json)
+    _change("renew", {"key": key, "token": token, "ttl_seconds": ttl}, "renewed", json=json)
 
 
 @app.command()
 def release(key: Key, token: Token, json: Json = False) -> None:
     """Let a lock go."""
-
-    async def act(session: OperatorSession) -> Lock:
-        async with session.db.transaction() as tx:
-            return await service.release_lock(tx, session.caller, key, token)
-
-    _print(as_operator("locks release", act), "released", json=json)
+    _change("release", {"key": key, "token": token}, "released", json=json)
 
 
 @app.command("force-release")
 def force_release(
     key: Key,
-    user: Annotated[str | None, typer.Option(help="Whose lock, by username or id; the system's by default.")] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(help="Whose lock, by username or id; by default the system's, over an API your own."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Take a lock away from whoever holds it; audited."""
+    """Take a lock away from its holder; audited."""
+    _change("force-release", {"key": key}, "taken away", user=user, json=json)
 
-    async def act(session: OperatorSession) -> Lock:
-        owner = session.caller.user_id if user is None else await user_id_of(session, user)
-        async with session.db.transaction() as tx:
-            return await service.force_release_lock(tx, session.caller, key, user_id=owner)
 
-    _print(as_operator("locks force-release", act), "taken away", json=json)
+def _change(verb: str, body: Mapping[str, Any], done: str, *, user: str | None = None, json: bool) -> None:
+    async def act(api: Api) -> Any:
+        owner = given(user_id=await user_id_of(api, user))
+        return await api.ask("POST", path("locks", verb), body={**body, **owner})
+
+    lock = perform(f"locks {verb}", act)
+    if json:
+        print_json(lock)
+    else:
+        out.print(f"{lock['key']} {done}")
 
 
 @app.command("run", context_settings={"ignore_unknown_options": True})
@@ -133,21 +130,24 @@ def run_(
 ) -> None:
     """Run a command while holding a lock: `headrace locks run deploy -- ./deploy.sh`.
 
-    The command finds HEADRACE_LOCK_FENCE and HEADRACE_LOCK_TOKEN in its environment. It is told to stop (SIGTERM) when
-    the lock is lost, and killed when it does not. The exit status is the command's.
+    The command finds HEADRACE_LOCK_FENCE and HEADRACE_LOCK_TOKEN in its environment. It gets SIGTERM when the lock is
+    lost, and is killed when it does not stop. The exit status is the command's.
     """
 
     if command[0].startswith("-"):
         raise Invalid(f"There is no option {command[0]} here; the command comes after --.")
 
-    async def act(session: OperatorSession) -> int:
-        span = timedelta(seconds=ttl)
-        async with holding.hold(
-            session.db, key, ttl=span, wait=timedelta(seconds=wait), purpose=purpose or command[0][:255]
-        ) as lock:
-            return await _run(command, {"HEADRACE_LOCK_FENCE": str(lock.fence), "HEADRACE_LOCK_TOKEN": lock.token})
+    async def act(api: Api) -> int:
+        from headrace.client.locks import Locks
 
-    raise typer.Exit(as_operator("locks run", act))
+        span, patience = timedelta(seconds=ttl), timedelta(seconds=wait)
+        named = purpose or command[0][:255]
+        async with Locks(api.connection).hold(key, ttl=span, wait=patience, purpose=named) as lock:
+            return await _run(
+                command, {"HEADRACE_LOCK_FENCE": str(lock.fence), "HEADRACE_LOCK_TOKEN": lock.token or ""}
+            )
+
+    raise typer.Exit(perform("locks run", act))
 
 
 async def _run(command: Sequence[str], more: dict[str, str]) -> int:
@@ -172,10 +172,3 @@ async def _run(command: Sequence[str], more: dict[str, str]) -> int:
 
 def _holder() -> str:
     return f"{os.uname().nodename}:{os.getppid()}"  # the shell: this process ends at once
-
-
-def _print(lock: Lock, done: str, *, json: bool) -> None:
-    if json:
-        print_json(LockOut.of(lock).model_dump(mode="json"))
-    else:
-        out.print(f"{lock.lock_key} {done}")

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import EVERYBODY, Api, path, perform, user_id_of
+from headrace.cli.calls import owner_of, path, perform
 from headrace.cli.output import number_of, out, print_json
+from headrace.cli.requests import EVERYBODY, Api
 from headrace.cli.words import one_of
 from headrace.errors import Conflict
 
@@ -61,10 +62,9 @@ def act_on_all(
         wanted["internal"] = False
 
     async def count(api: Api) -> tuple[Mapping[str, Any], str | None]:
-        # On the database itself nobody has tasks of their own.
-        owner = await user_id_of(api, user) or (None if api.is_remote else EVERYBODY)
-        asked = {"action": action, **wanted, **({"user_id": owner} if owner else {})}
-        return await api.ask("GET", path("tasks", "count"), params=asked), owner
+        owner = await owner_of(api, user)
+        found = await api.ask("GET", path("tasks", "count"), params={"action": action, **wanted, **owner})
+        return found, owner.get("user_id")
 
     found, owner = perform(command, count)
     meant = _words(wanted, owner)

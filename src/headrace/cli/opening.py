@@ -15,6 +15,8 @@ from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Unavailable
 from headrace.settings import Settings
 
+SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
+
 T = TypeVar("T")
 Report = Callable[[str], None]
 

@@ -1,18 +1,18 @@
-"""``headrace outbox``: what waits to be told, what was given up, and trying it again."""
+"""``headrace outbox``: events that wait or were given up, and trying them again."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
+from headrace.cli.calls import given, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, out, print_json, print_table, say
+from headrace.cli.output import AlwaysJson, Json, out, print_json, print_table, say
+from headrace.cli.place import on_the_machine
+from headrace.cli.requests import Api
+from headrace.cli.showing import when
+from headrace.cli.words import one_of
 from headrace.errors import Invalid
-from headrace.operations.outbox import service
-from headrace.operations.outbox.schemas import EventTypeOut, OutboxEventOut, OutboxOut
-from headrace.outbox import administration
-from headrace.outbox.administration import EventStatus, Filter, OutboxEvent, Overview
-from headrace.outbox.catalogue import EVENT_TYPES
+from headrace.outbox.administration import EventStatus
 
 app = typer.Typer(help="Events: what waits, what was given up; try it again.", no_args_is_help=True)
 
@@ -23,27 +23,22 @@ Type = Annotated[str | None, typer.Option("--type", help="Only events of this ty
 @app.command()
 def status(json: Json = False) -> None:
     """How many events wait, since when, and which relays are alive."""
-
-    async def act(session: OperatorSession) -> Overview:
-        async with session.db.transaction(readonly=True) as tx:
-            return await administration.read_overview(tx)
-
-    shown = OutboxOut.of(as_operator("outbox status", act))
+    found = perform("outbox status", lambda api: api.ask("GET", path("admin", "outbox")))
     if json:
-        print_json(shown.model_dump(mode="json"))
+        print_json(found)
         return
-    oldest = shown.oldest_waiting_seconds
+    oldest = found["oldest_waiting_seconds"]
     print_table(
         ("waiting", "oldest", "failed", "dead", "broker", "written", "relays"),
         [
             (
-                f"{shown.waiting:,}",
+                f"{found['waiting']:,}",
                 None if oldest is None else f"{oldest:,.1f} s",
-                f"{shown.failed:,}",
-                f"{shown.dead:,}",
-                f"{shown.broker_waiting:,}",
-                f"{shown.written:,}",
-                f"{len(shown.relays):,}",
+                f"{found['failed']:,}",
+                f"{found['dead']:,}",
+                f"{found['broker_waiting']:,}",
+                f"{found['written']:,}",
+                f"{len(found['relays']):,}",
             )
         ],
     )
@@ -51,32 +46,28 @@ def status(json: Json = False) -> None:
 
 @app.command("list")
 def list_(
-    status: Annotated[EventStatus | None, typer.Option(help="Only in this state.")] = None,
+    status: Annotated[str | None, one_of(offered=[*EventStatus], help="Only in this state.")] = None,
     type: Type = None,  # noqa: A002
     aggregate: Annotated[str | None, typer.Option(help="Only of this task, subscription …, by id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of events.")] = 100,
     json: Json = False,
 ) -> None:
     """Events, newest first."""
-
-    async def act(session: OperatorSession) -> Sequence[OutboxEvent]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await administration.list_events(tx, Filter(status, type, aggregate), before=None, limit=limit)
-
-    found = [OutboxEventOut.of(event) for event in as_operator("outbox list", act)]
+    asked = given(status=status, type=type, aggregate_id=aggregate)
+    found = perform("outbox list", lambda api: api.list(path("admin", "outbox", "events"), asked, limit=limit))
     if json:
-        print_json([event.model_dump(mode="json") for event in found])
+        print_json(found)
         return
     print_table(
         ("event", "type", "of", "status", "tries", "created"),
         [
             (
-                event.id,
-                event.type,
-                event.aggregate_id,
-                event.status,
-                event.tries,
-                f"{event.created_at:%Y-%m-%d %H:%M:%S} UTC",
+                event["id"],
+                event["type"],
+                event["aggregate_id"],
+                event["status"],
+                event["tries"],
+                when(event["created_at"]),
             )
             for event in found
         ],
@@ -84,14 +75,9 @@ def list_(
 
 
 @app.command()
-def show(event: EventId) -> None:
+def show(event: EventId, json: AlwaysJson = True) -> None:  # noqa: ARG001
     """One event with its data, as JSON."""
-
-    async def act(session: OperatorSession) -> OutboxEvent:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.get_event(tx, event)
-
-    print_json(OutboxEventOut.of(as_operator("outbox show", act)).model_dump(mode="json"))
+    print_json(perform("outbox show", lambda api: api.ask("GET", path("admin", "outbox", "events", event))))
 
 
 @app.command()
@@ -105,14 +91,14 @@ def revive(
     if (event is None) != (all_ or type is not None):
         raise Invalid("Name an event, or say --all or --type TYPE.")
 
-    async def act(session: OperatorSession) -> int:
+    async def act(api: Api) -> int:
         if event is None:
-            return await service.revive_all(session.db, session.caller, event_type=type)
-        async with session.db.transaction() as tx:
-            await service.revive_event(tx, session.caller, event)
+            done = await api.ask("POST", path("admin", "outbox", "revive"), body=given(type=type))
+            return int(done["revived"])
+        await api.ask("POST", path("admin", "outbox", "events", event, "revive"))
         return 1
 
-    revived = as_operator("outbox revive", act)
+    revived = perform("outbox revive", act)
     if json:
         print_json({"revived": revived})
     else:
@@ -120,10 +106,12 @@ def revive(
 
 
 @app.command()
+@on_the_machine
 def withdraw(
     consumer: Annotated[str, typer.Argument(metavar="CONSUMER", help="Its name, such as nats.")], json: Json = False
 ) -> None:
     """Write no more events for a consumer that is gone for good, such as a broker; audited. Unset it first."""
+    from headrace.operations.outbox import service
 
     async def act(session: OperatorSession) -> int:
         async with session.db.transaction() as tx:
@@ -139,8 +127,9 @@ def withdraw(
 @app.command()
 def types(json: Json = False) -> None:
     """Every type of event there is."""
+    found = perform("outbox types", lambda api: api.list(path("event-types"), limit=None), needs_database=False)
     if json:
-        print_json([EventTypeOut.of(known).model_dump(mode="json") for known in EVENT_TYPES])
+        print_json(found)
         return
-    print_table(("type", "version", "when"), [(known.name, known.version, known.description) for known in EVENT_TYPES])
+    print_table(("type", "version", "when"), [(each["name"], each["version"], each["description"]) for each in found])
     out.print("--json prints their JSON Schemas.")

@@ -22,6 +22,7 @@ out = SafeConsole(highlight=False, soft_wrap=True)
 err = SafeConsole(stderr=True, highlight=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for programs.")]
+AlwaysJson = Annotated[bool, typer.Option("--json", help="Taken for scripts: the result is JSON in any case.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PIPE_WIDTH = 4096
@@ -49,6 +50,14 @@ def print_json(value: object) -> None:
     document = orjson.dumps(value, default=str, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.buffer.write(json_escaped(document))
     sys.stdout.flush()
+
+
+def print_done(result: Mapping[str, object], sentence: str, *, json: bool) -> None:
+    """The result of a command that has one line to say."""
+    if json:
+        print_json(result)
+    else:
+        out.print(sentence, soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None) -> None:

@@ -6,16 +6,16 @@ from typing import Annotated
 import typer
 
 from headrace.assembly.retention import ROWS
+from headrace.cli.calls import path, perform
 from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
+from headrace.cli.place import on_the_machine
 from headrace.cli.times import month_of
 from headrace.errors import Invalid
-from headrace.operations import model, months_ahead, retention, retiring
-from headrace.operations.model import Partition, Retention, Retired
-from headrace.operations.months_ahead import Made
-from headrace.operations.schemas import ArchiveOut, PartitionOut, RetentionOut
-from headrace.operations.store import list_partitions
+from headrace.operations import model, retention, retiring
+from headrace.operations.model import Retention, Retired
+from headrace.operations.schemas import ArchiveOut, RetentionOut
 from headrace.storage import Storage
 
 app = typer.Typer(help="Tables that are kept by months: which months there are, and letting old ones go.")
@@ -27,25 +27,20 @@ Month = Annotated[str, typer.Argument(metavar="MONTH", help="The month, as 2026-
 @app.command("list")
 def list_(json: Json = False) -> None:
     """Every month of every table, with its size."""
-
-    async def act(session: OperatorSession) -> Sequence[Partition]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await list_partitions(tx)
-
-    partitions = as_operator("partitions list", act)
+    partitions = perform("partitions list", lambda api: api.list(path("admin", "partitions"), limit=None))
     if json:
-        print_json([PartitionOut.of(partition).model_dump(mode="json") for partition in partitions])
+        print_json(partitions)
         return
     print_table(
         ("table", "month", "rows, about", "dead", "size", ""),
         [
             (
-                partition.table_name,
-                "default" if partition.period is None else f"{partition.period:%Y-%m}",
-                f"{partition.live_rows:,}",
-                f"{partition.dead_rows:,}",
-                f"{partition.size_bytes / 1024**2:,.1f} MiB",
-                "" if partition.attached else "detached: `headrace partitions retire` goes on with it",
+                partition["table"],
+                "default" if partition["month"] is None else partition["month"][:7],
+                f"{partition['live_rows']:,}",
+                f"{partition['dead_rows']:,}",
+                f"{partition['size_bytes'] / 1024**2:,.1f} MiB",
+                "" if partition["attached"] else "detached: `headrace partitions retire` goes on with it",
             )
             for partition in partitions
         ],
@@ -55,25 +50,22 @@ def list_(json: Json = False) -> None:
 @app.command()
 def ahead(json: Json = False) -> None:
     """Make the months missing up to three ahead, as APIs and schedulers do; exits with 1 if one cannot be made."""
-
-    async def act(session: OperatorSession) -> Made:
-        return await months_ahead.make_months_ahead(session.db, session.caller.who)
-
-    made = as_operator("partitions ahead", act)
+    made = perform("partitions ahead", lambda api: api.ask("POST", path("admin", "partitions")))
     if json:
-        print_json({"made": made.partitions, "problems": made.problems})
+        print_json(made)
     else:
-        for name in made.partitions:
+        for name in made["made"]:
             out.print(f"made {name}")
-        for problem in made.problems:
+        for problem in made["problems"]:
             out.print(f"not made: {problem}", soft_wrap=True)
-        if not made.partitions and not made.problems:
+        if not made["made"] and not made["problems"]:
             out.print("all there")
-    if made.problems:
+    if made["problems"]:
         raise typer.Exit(1)
 
 
 @app.command()
+@on_the_machine
 def retire(
     table: TableName,
     month: Month,
@@ -116,6 +108,7 @@ def retire(
 
 
 @app.command()
+@on_the_machine
 def expire(
     table: Annotated[
         str | None, typer.Argument(metavar="TABLE", help="Only this table; all that have a time to keep by default.")

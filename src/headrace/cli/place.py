@@ -20,7 +20,6 @@ import typer
 
 from headrace.errors import Invalid
 
-LOCAL = "http://127.0.0.1:8080"
 _PANEL = "On a server elsewhere"
 
 
@@ -29,7 +28,7 @@ HELP = {
     "key": "An API key of yours there (HEADRACE_API_KEY).",
     "profile": "Address and key from ~/.config/headrace/profiles.toml (HEADRACE_PROFILE).",
 }
-OPTIONS = HELP.keys()
+OPTIONS = frozenset({"server_url", "server_key", "server_profile"})
 
 
 class KeyMissing(Invalid):
@@ -113,9 +112,10 @@ def _keep(name: str) -> Callable[[str | None], None]:
 
 
 def _options(
-    url: Annotated[
+    server_url: Annotated[
         str | None,
         typer.Option(
+            "--url",
             envvar="HEADRACE_URL",
             callback=_keep("url"),
             expose_value=False,
@@ -123,18 +123,20 @@ def _options(
             help=HELP["url"],
         ),
     ] = None,
-    key: Annotated[
+    server_key: Annotated[
         str | None,
         typer.Option(
+            "--key",
             callback=_keep("key"),
             expose_value=False,
             rich_help_panel=_PANEL,
             help=HELP["key"],
         ),
     ] = None,
-    profile: Annotated[
+    server_profile: Annotated[
         str | None,
         typer.Option(
+            "--profile",
             envvar="HEADRACE_PROFILE",
             callback=_keep("profile"),
             expose_value=False,
@@ -152,10 +154,23 @@ def add_options(command: Any) -> None:
         for each in inner.values():
             add_options(each)
         return
+    if getattr(command.callback, "on_the_machine", False):
+        return
     stand_in = typer.Typer(add_completion=False)
     stand_in.command()(_options)
-    command.params.extend(each for each in typer.main.get_command(stand_in).params if each.name in OPTIONS)
+    taken = {
+        option for each in command.params for option in each.opts
+    }  # --key of a lock: the API key is in the settings
+    command.params.extend(
+        each for each in typer.main.get_command(stand_in).params if each.name in OPTIONS and not taken & set(each.opts)
+    )
 
 
 def can_be_sent(command: Any) -> bool:
-    return {each.name for each in command.params} >= OPTIONS
+    return "server_url" in {each.name for each in command.params}
+
+
+def on_the_machine(command: Any) -> Any:
+    """Mark a command that only works on the machine of the database: it gets no options for a server elsewhere."""
+    command.on_the_machine = True
+    return command

@@ -1,18 +1,15 @@
 """``headrace plans``: what can be bought."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 import typer
-from pydantic import ValidationError
 
-from headrace.billing.plans import service
-from headrace.billing.plans.model import Plan
-from headrace.billing.plans.schemas import PlanChangeIn, PlanIn, PlanOut
-from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.calls import given, path, perform
+from headrace.cli.output import Json, print_done, print_json, print_table
+from headrace.cli.requests import Answer, Api
 from headrace.errors import Invalid
 
 app = typer.Typer(help="Plans: what can be bought, for how much.", no_args_is_help=True)
@@ -26,27 +23,35 @@ Features = Annotated[
 ]
 Place = Annotated[int | None, typer.Option("--sort-order", help="Its place in the price list.")]
 
+_PLANS = path("admin", "plans")
+_MOST = 10_000
+
 
 @app.command("list")
 def list_(
     offered: Annotated[bool, typer.Option("--offered", help="Only those that can be bought.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of plans.")] = 100,
     json: Json = False,
 ) -> None:
     """List plans."""
-
-    async def act(session: OperatorSession) -> Sequence[Plan]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.list_plans(tx, is_active=True if offered else None, limit=limit)
-
-    found = sorted(as_operator("plans list", act), key=lambda plan: (plan.sort_order, plan.price_cents))
+    asked = given(is_active=True if offered else None)
+    found = sorted(
+        perform("plans list", lambda api: api.list(_PLANS, asked, limit=limit)),
+        key=lambda plan: (plan["sort_order"], plan["price_cents"]),
+    )
     if json:
-        print_json([PlanOut.of(plan).model_dump(mode="json") for plan in found])
+        print_json(found)
         return
     print_table(
         ("id", "name", "price", "units a month", "offered"),
         [
-            (each.id, each.name, f"{each.price_cents / 100:.2f} {each.currency}", each.monthly_quota, each.is_active)
+            (
+                each["id"],
+                each["name"],
+                f"{each['price_cents'] / 100:.2f} {each['currency']}",
+                each["monthly_quota"],
+                each["is_active"],
+            )
             for each in found
         ],
     )
@@ -55,12 +60,7 @@ def list_(
 @app.command()
 def show(plan: PlanName, json: Json = False) -> None:
     """Everything about one plan."""
-
-    async def act(session: OperatorSession) -> Plan:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.get_by_id_or_name(tx, plan)
-
-    _print(as_operator("plans show", act), json=json)
+    _print(perform("plans show", lambda api: _find(api, plan)), json=json)
 
 
 @app.command()
@@ -73,14 +73,10 @@ def add(
     json: Json = False,
 ) -> None:
     """Offer a plan."""
-    given = {"name": name, "price_cents": price_cents, "monthly_quota": units, "sort_order": sort_order}
-    facts = _checked(PlanIn, {**given, "features": _read(features)}).facts()
-
-    async def act(session: OperatorSession) -> Plan:
-        async with session.db.transaction() as tx:
-            return await service.create_plan(tx, session.caller.who, facts)
-
-    _print(as_operator("plans add", act), json=json)
+    body = given(
+        name=name, price_cents=price_cents, monthly_quota=units, sort_order=sort_order, features=_read(features)
+    )
+    _print(perform("plans add", lambda api: api.ask("POST", _PLANS, body=body)), json=json)
 
 
 @app.command()
@@ -95,35 +91,39 @@ def change(
     json: Json = False,
 ) -> None:
     """Change a plan; what is not named stays, and so does what was ordered or granted before."""
-    given = {
-        "name": name,
-        "price_cents": price_cents,
-        "monthly_quota": units,
-        "features": _read(features),
-        "is_active": offered,
-        "sort_order": sort_order,
-    }
-    changes = _checked(PlanChangeIn, given).changes()
+    changes = given(
+        name=name,
+        price_cents=price_cents,
+        monthly_quota=units,
+        features=_read(features),
+        is_active=offered,
+        sort_order=sort_order,
+    )
 
-    async def act(session: OperatorSession) -> Plan:
-        async with session.db.transaction() as tx:
-            found = await service.get_by_id_or_name(tx, plan)
-            return await service.change_plan(tx, session.caller.who, found.id, changes)
+    async def act(api: Api) -> Any:
+        found = await _find(api, plan)
+        return await api.ask("PATCH", path("admin", "plans", found["id"]), body=changes)
 
-    _print(as_operator("plans change", act), json=json)
+    _print(perform("plans change", act), json=json)
 
 
 @app.command()
-def remove(plan: PlanName) -> None:
-    """Delete a plan that nobody ever had; `change --not-offered` for one that somebody had."""
+def remove(plan: PlanName, json: Json = False) -> None:
+    """Delete a plan without subscriptions, now and before; `change --not-offered` for others."""
 
-    async def act(session: OperatorSession) -> None:
-        async with session.db.transaction() as tx:
-            found = await service.get_by_id_or_name(tx, plan)
-            await service.delete_plan(tx, session.caller.who, found.id)
+    async def act(api: Api) -> None:
+        found = await _find(api, plan)
+        await api.ask("DELETE", path("admin", "plans", found["id"]))
 
-    as_operator("plans remove", act)
-    out.print(f"{plan} is deleted")
+    perform("plans remove", act)
+    print_done({"plan": plan, "deleted": True}, f"{plan} is deleted", json=json)
+
+
+async def _find(api: Api, plan: str) -> Answer:
+    """The plan of this id or name."""
+    known = await api.list(_PLANS, limit=_MOST)
+    named = [each for each in known if each["id"] == plan] or [each for each in known if each["name"] == plan]
+    return named[0] if named else dict(await api.ask("GET", path("admin", "plans", plan)))  # refused: not found
 
 
 def _read(file: Path | None) -> Any:
@@ -137,19 +137,8 @@ def _read(file: Path | None) -> Any:
         raise Invalid(f"{file} is not JSON: {exc}.") from exc
 
 
-def _checked(schema: Any, given: Mapping[str, Any]) -> Any:
-    """By the same rules as the API."""
-    try:
-        return schema.model_validate({name: value for name, value in given.items() if value is not None})
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise Invalid(f"{where}: {first['msg']}" if where else str(first["msg"])) from None
-
-
-def _print(plan: Plan, *, json: bool) -> None:
-    shown = PlanOut.of(plan).model_dump(mode="json")
+def _print(plan: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(shown)
+        print_json(plan)
     else:
-        print_table(("field", "value"), list(shown.items()))
+        print_table(("field", "value"), list(plan.items()))

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from headrace import __version__, migrations
 from headrace.cli.metrics import metrics_served
 from headrace.cli.output import LOOKING, progress, say
+from headrace.cli.signals import stop_on_signals
 from headrace.cli.waiting import until_reachable
 from headrace.cli.wiring import Deployment, database_of, load_settings, relaying, run
-from headrace.cli.worker import stop_on_signals
 from headrace.figures import Meters
 from headrace.outbox.relay import Relayed
 from headrace.settings import Settings

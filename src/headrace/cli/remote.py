@@ -1,74 +1,20 @@
 """Commands' requests to a server elsewhere."""
 
 import asyncio
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from headrace import ids
-from headrace.cli.calls import Answer, Api
 from headrace.cli.place import Server
-
-# httpx loads its own command line, and with it half of Rich, unless that is not there.
-sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
-
-from headrace.client.connection import Connection  # noqa: E402
-from headrace.client.retrying import RetryPolicy  # noqa: E402
+from headrace.cli.requests import Api
+from headrace.client.connection import Connection
+from headrace.client.retrying import RetryPolicy
 
 T = TypeVar("T")
 
-_PAGE = 100
 _TIMEOUT = timedelta(seconds=30)
-_RETRY = RetryPolicy(retries=2)  # somebody sits there and waits
-_REPEATABLE = frozenset({"GET", "PUT"})
-
-
-class Remote:
-    is_remote = True
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    async def ask(
-        self,
-        method: str,
-        path: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        body: Any = None,
-        key: str | None = None,
-        version: int | None = None,
-    ) -> Any:
-        headers = {} if version is None else {"If-Match": f'"{version}"'}
-        if method == "POST" and body is not None:
-            headers["Idempotency-Key"] = key or ids.new("key")
-        return await self._connection.request(
-            method,
-            path,
-            json=body,
-            params=params,
-            headers=headers,
-            safe=method in _REPEATABLE or "Idempotency-Key" in headers,
-        )
-
-    async def list(self, path: str, params: Mapping[str, Any] | None = None, *, limit: int | None) -> Sequence[Answer]:
-        if limit is None:
-            whole: Sequence[Answer] = (await self.ask("GET", path, params=params))["items"]
-            return whole
-        found: list[Answer] = []
-        asked = {**(params or {}), "limit": min(_PAGE, limit)}
-        while True:
-            page = await self._connection.request("GET", path, params=asked, safe=True)
-            found += page["items"]
-            if page.get("next_cursor") is None or len(found) >= limit:
-                return found[:limit]
-            asked["cursor"] = page["next_cursor"]
-
-    @asynccontextmanager
-    async def together(self) -> AsyncIterator[None]:
-        yield
+_RETRY = RetryPolicy(retries=2)  # a person waits
 
 
 def perform(server: Server, act: Callable[[Api], Awaitable[T]]) -> T:
@@ -81,10 +27,10 @@ async def _perform(server: Server, act: Callable[[Api], Awaitable[T]]) -> T:
 
 
 @asynccontextmanager
-async def connected(server: Server) -> AsyncIterator[Remote]:
+async def connected(server: Server) -> AsyncIterator[Api]:
     connection = Connection(server.url, server.key, timeout=_TIMEOUT, retry=_RETRY, transport=None)
     try:
-        yield Remote(connection)
+        yield Api(connection)
     finally:
         await connection.close()
 

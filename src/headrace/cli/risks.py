@@ -5,82 +5,75 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.calls import given, path, perform
+from headrace.cli.output import Json, print_done, print_json, print_table
+from headrace.cli.showing import when
+from headrace.cli.words import one_of
 from headrace.errors import Invalid
-from headrace.risks import service
-from headrace.risks.model import Category, Facts, Risk, RiskStatus, Severity, Square, Trace
-from headrace.risks.schemas import BoardOut, RiskOut, TraceOut
+from headrace.risks.model import Category, RiskStatus, Severity
 
 app = typer.Typer(help="The ledger of known risks.", no_args_is_help=True)
 
 RiskId = Annotated[str, typer.Argument(metavar="RISK_ID", help="The risk's id.")]
-CategoryOption = Annotated[Category, typer.Option("--category", case_sensitive=False, help="What kind it is.")]
-SeverityOption = Annotated[Severity, typer.Option("--severity", case_sensitive=False, help="How grave it is.")]
 Trigger = Annotated[str, typer.Option("--trigger", help="What would set it off.")]
 Plan = Annotated[str, typer.Option("--plan", help="What is done about it.")]
 Owner = Annotated[str, typer.Option("--owner", help="Who sees to it.")]
+
+_RISKS = path("admin", "risks")
 
 
 @app.command("list")
 def list_(
     status: Annotated[
-        list[RiskStatus] | None,
-        typer.Option(case_sensitive=False, help="Only these; say it several times for several."),
+        list[str] | None, one_of(offered=[*RiskStatus], help="Only these; say it several times for several.")
     ] = None,
     severity: Annotated[
-        list[Severity] | None,
-        typer.Option(case_sensitive=False, help="Only these; say it several times for several."),
+        list[str] | None, one_of(offered=[*Severity], help="Only these; say it several times for several.")
     ] = None,
     owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None,
     trace: Annotated[str | None, typer.Option(help="Only those that refer to this trace id.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of risks.")] = 50,
     json: Json = False,
 ) -> None:
     """List risks, newest first."""
-
-    async def act(session: OperatorSession) -> Sequence[Risk]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.list_risks(
-                tx, statuses=status or None, severities=severity or None, owner=owner, trace_id=trace, limit=limit
-            )
-
-    _print_all(as_operator("risks list", act), json=json)
+    asked = given(status=status or None, severity=severity or None, owner=owner, trace_id=trace)
+    found = perform("risks list", lambda api: api.list(_RISKS, asked, limit=limit))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ("id", "severity", "status", "category", "owner", "trigger"),
+        [
+            tuple(each[name] for name in ("risk_id", "severity", "status", "category", "owner", "trigger_condition"))
+            for each in found
+        ],
+    )
 
 
 @app.command()
 def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None, json: Json = False) -> None:
     """How many risks are not closed, the gravest first."""
-
-    async def act(session: OperatorSession) -> Sequence[Square]:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.board(tx, owner=owner)
-
-    squares = as_operator("risks board", act)
+    asked = given(owner=owner)
+    found = perform("risks board", lambda api: api.ask("GET", path("admin", "risks", "board"), params=asked))
     if json:
-        print_json(BoardOut.of(squares).model_dump(mode="json"))
+        print_json(found)
         return
     print_table(
         ("severity", "status", "owner", "risks"),
-        [(each.severity, each.status, each.owner, each.count) for each in squares],
+        [(each["severity"], each["status"], each["owner"], each["count"]) for each in found["squares"]],
     )
 
 
 @app.command()
 def show(risk_id: RiskId, json: Json = False) -> None:
     """Everything about one risk."""
-
-    async def act(session: OperatorSession) -> Risk:
-        async with session.db.transaction(readonly=True) as tx:
-            return await service.get_risk(tx, risk_id)
-
-    _print(as_operator("risks show", act), json=json)
+    _print(perform("risks show", lambda api: api.ask("GET", path("admin", "risks", risk_id))), json=json)
 
 
 @app.command()
 def add(
-    category: CategoryOption,
-    severity: SeverityOption,
+    category: Annotated[str, one_of("--category", offered=[*Category], help="What kind it is.")],
+    severity: Annotated[str, one_of("--severity", offered=[*Severity], help="How grave it is.")],
     trigger: Trigger,
     plan: Plan,
     owner: Owner,
@@ -89,102 +82,76 @@ def add(
     json: Json = False,
 ) -> None:
     """Enter a risk."""
-    refs = {"trace_ids": traces or [], "links": []}
-    facts = Facts(category, severity, RiskStatus.OPEN, trigger, plan, owner, refs)
-
-    async def act(session: OperatorSession) -> Risk:
-        async with session.db.transaction() as tx:
-            return await service.create_risk(tx, session.caller.who, facts, risk_id=risk_id)
-
-    _print(as_operator("risks add", act), json=json)
+    body = given(
+        risk_id=risk_id,
+        category=category,
+        severity=severity,
+        trigger_condition=trigger,
+        mitigation_plan=plan,
+        owner=owner,
+        refs={"trace_ids": traces or [], "links": []},
+    )
+    _print(perform("risks add", lambda api: api.ask("POST", _RISKS, body=body)), json=json)
 
 
 @app.command()
 def change(
     risk_id: RiskId,
-    status: Annotated[RiskStatus | None, typer.Option(case_sensitive=False, help="Where it stands.")] = None,
-    severity: Annotated[Severity | None, typer.Option(case_sensitive=False, help="How grave it is.")] = None,
-    category: Annotated[Category | None, typer.Option(case_sensitive=False, help="What kind it is.")] = None,
+    status: Annotated[str | None, one_of(offered=[*RiskStatus], help="Where it stands.")] = None,
+    severity: Annotated[str | None, one_of(offered=[*Severity], help="How grave it is.")] = None,
+    category: Annotated[str | None, one_of(offered=[*Category], help="What kind it is.")] = None,
     trigger: Annotated[str | None, typer.Option(help="What would set it off.")] = None,
     plan: Annotated[str | None, typer.Option(help="What is done about it.")] = None,
     owner: Annotated[str | None, typer.Option(help="Who sees to it.")] = None,
     json: Json = False,
 ) -> None:
     """Change a risk; what is not named stays."""
-    given: Mapping[str, Any] = {
-        "status": status,
-        "severity": severity,
-        "category": category,
-        "trigger_condition": trigger,
-        "mitigation_plan": plan,
-        "owner": owner,
-    }
-    changes = {name: value for name, value in given.items() if value is not None}
+    changes = given(
+        status=status,
+        severity=severity,
+        category=category,
+        trigger_condition=trigger,
+        mitigation_plan=plan,
+        owner=owner,
+    )
     if not changes:
         raise Invalid("Nothing to change: name at least one of the options.")
-
-    async def act(session: OperatorSession) -> Risk:
-        async with session.db.transaction() as tx:
-            return await service.change_risk(tx, session.caller.who, risk_id, changes)
-
-    _print(as_operator("risks change", act), json=json)
+    where = path("admin", "risks", risk_id)
+    _print(perform("risks change", lambda api: api.ask("PATCH", where, body=changes)), json=json)
 
 
 @app.command()
-def remove(risk_id: RiskId) -> None:
+def remove(risk_id: RiskId, json: Json = False) -> None:
     """Strike out a risk that was entered in error; close one that is over."""
-
-    async def act(session: OperatorSession) -> None:
-        async with session.db.transaction() as tx:
-            await service.delete_risk(tx, session.caller.who, risk_id)
-
-    as_operator("risks remove", act)
-    out.print(f"{risk_id} is struck out")
+    perform("risks remove", lambda api: api.ask("DELETE", path("admin", "risks", risk_id)))
+    print_done({"risk_id": risk_id, "deleted": True}, f"{risk_id} is struck out", json=json)
 
 
 @app.command()
 def traces(risk_id: RiskId, json: Json = False) -> None:
-    """The audit events that a risk refers to, newest first."""
-
-    async def act(session: OperatorSession) -> Sequence[Trace]:
-        async with session.db.transaction() as tx:
-            return await service.list_traces(tx, session.caller.who, risk_id, limit=1000)
-
-    found = as_operator("risks traces", act)
+    """The newest hundred audit events that a risk refers to."""
+    where = path("admin", "risks", risk_id, "traces")
+    found: Sequence[Any] = perform("risks traces", lambda api: api.list(where, limit=None))
     if json:
-        print_json([TraceOut.of(trace).model_dump(mode="json") for trace in found])
+        print_json(found)
         return
     print_table(
         ("when", "trace", "action", "what", "by"),
         [
             (
-                f"{each.created_at:%Y-%m-%d %H:%M:%S} UTC",
-                each.trace_id,
-                each.action,
-                f"{each.resource_type} {each.resource_id}",
-                each.actor_id,
+                when(each["created_at"]),
+                each["trace_id"],
+                each["action"],
+                f"{each['resource_type']} {each['resource_id']}",
+                each["actor_id"],
             )
             for each in found
         ],
     )
 
 
-def _print(risk: Risk, *, json: bool) -> None:
-    shown = RiskOut.of(risk).model_dump(mode="json")
+def _print(risk: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(shown)
+        print_json(risk)
     else:
-        print_table(("field", "value"), list(shown.items()))
-
-
-def _print_all(found: Sequence[Risk], *, json: bool) -> None:
-    if json:
-        print_json([RiskOut.of(risk).model_dump(mode="json") for risk in found])
-        return
-    print_table(
-        ("id", "severity", "status", "category", "owner", "trigger"),
-        [
-            (each.risk_id, each.severity, each.status, each.category, each.owner, each.trigger_condition)
-            for each in found
-        ],
-    )
+        print_table(("field", "value"), list(risk.items()))

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform
-from headrace.cli.output import Json, Yes, out, print_json, print_table, say
+from headrace.cli.calls import given, list_all, path, perform
+from headrace.cli.output import Json, Yes, out, print_done, print_json, print_table, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.showing import print_fields, when
 from headrace.cli.times import instant
@@ -147,7 +147,7 @@ def list_(
         name=name,
         label=[f"{label}={value}" for label, value in pairs(labels).items()] or None,
     )
-    found = perform("schedules list", lambda api: api.list(path("schedules"), asked, limit=limit))
+    found = perform("schedules list", lambda api: list_all(api, path("schedules"), asked, limit=limit))
     if json:
         print_json(found)
         return
@@ -208,12 +208,12 @@ def disable(
 
 
 @app.command()
-def delete(schedule_id: ScheduleId, yes: Yes = False) -> None:
+def delete(schedule_id: ScheduleId, yes: Yes = False, json: Json = False) -> None:
     """Remove a schedule with its history; what runs goes on as a task."""
     if not yes:
         typer.confirm(f"Delete {schedule_id} and its history?", abort=True)
     perform("schedules delete", lambda api: api.ask("DELETE", path("schedules", schedule_id)))
-    out.print(f"{schedule_id} is deleted")
+    print_done({"id": schedule_id, "deleted": True}, f"{schedule_id} is deleted", json=json)
 
 
 @app.command("run")

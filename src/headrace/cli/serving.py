@@ -3,7 +3,6 @@
 import asyncio
 import errno
 import math
-import signal
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -274,18 +273,3 @@ async def _close_overdue(connections: Connections) -> None:
         await asyncio.sleep(connections.period)
         while connections.tick():  # noqa: ASYNC110 - a turn for the others, not a wait
             await asyncio.sleep(0)
-
-
-def stop_on_signals() -> asyncio.Event:
-    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C ends the process at once."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def ask() -> None:
-        log.info("process.stopping")
-        stop.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    loop.add_signal_handler(signal.SIGINT, ask)
-    loop.add_signal_handler(signal.SIGTERM, ask)
-    return stop

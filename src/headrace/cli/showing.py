@@ -18,6 +18,15 @@ def when(at: str | None) -> str | None:
     return None if at is None else f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
+def minute(at: str | None) -> str | None:
+    """The same without its seconds.
+
+    >>> minute("2026-03-01T08:00:00.123Z")
+    '2026-03-01 08:00 UTC'
+    """
+    return None if at is None else f"{datetime.fromisoformat(at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def print_fields(answer: Mapping[str, Any], *, last: Iterable[str] = ()) -> None:
     """Name and value of all that is there; long texts last, each under its name."""
     last = tuple(last)

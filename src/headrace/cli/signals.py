@@ -1,9 +1,39 @@
 """However this process is asked to end, it ends in order, and takes its children with it."""
 
+import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from headrace import logs
+from headrace.cli.output import err
+
+log = logs.get(__name__)
+
+
+def stop_on_signals(
+    *, at_once: Callable[[], object] | None = None, at_first: Callable[[], object] | None = None
+) -> asyncio.Event:
+    """An event that Ctrl-C and SIGTERM set. ``at_first`` may say what the process waits for. A second Ctrl-C calls
+    ``at_once``, which waits for nothing; without it, it raises ``KeyboardInterrupt``."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def ask(which: signal.Signals) -> None:
+        if stop.is_set() and which is signal.SIGINT and at_once is not None:
+            err.show_cursor()
+            at_once()
+        if not stop.is_set() and at_first is not None:
+            at_first()
+        log.info("process.stopping", signal=which.name)
+        stop.set()
+        if at_once is None:
+            loop.remove_signal_handler(signal.SIGINT)
+
+    for which in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(which, ask, which)
+    return stop
 
 
 @contextmanager

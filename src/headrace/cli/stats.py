@@ -4,8 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, path, perform
+from headrace.cli.calls import path, perform
 from headrace.cli.output import Json, out, print_json, print_table
+from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 

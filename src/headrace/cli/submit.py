@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.payloads import pairs, read_payload
+from headrace.cli.requests import Api
 from headrace.cli.tasks import OVER, print_task
 from headrace.cli.times import instant
 from headrace.visible import make_visible
@@ -113,7 +114,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
             if task["status"] in OVER:
                 return task
             waits = task["status"] == "QUEUED" and monotonic() - asked_at > _ASK_WHY_AFTER_S
-            reasons = (await api.ask("GET", f"{where}/why"))["reasons"] if waits else ()
+            reasons = (await api.ask("GET", path("tasks", task["id"], "why")))["reasons"] if waits else ()
             if waits:
                 asked_at = monotonic()
             if waits or task["status"] != "QUEUED":

@@ -5,10 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, owner_of, path, perform
 from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.payloads import pairs
+from headrace.cli.requests import Api
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, NotFound
@@ -57,7 +58,7 @@ def list_(
             status=status or None,
             type=type_,
             queue=queue,
-            user_id=await user_id_of(api, user),
+            **await owner_of(api, user),
             title=title,
             label=labels,
             key=idempotency_key,
@@ -186,6 +187,50 @@ def logs(task_id: TaskId, json: Json = False) -> None:
             f"[dim]{when(line['created_at'])}[/] [bold]{line['attempt']}[/] {line['status']:<11} ", end="", markup=True
         )
         out.print(line["message"] or "", soft_wrap=True)
+
+
+@app.command()
+def steps(
+    task_id: TaskId,
+    failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
+    json: Json = False,
+) -> None:
+    """The steps of every attempt, in the order in which they began."""
+    asked = given(failed=failed or None)
+    found = perform("tasks steps", lambda api: api.list(path("tasks", task_id, "steps"), asked, limit=_ALL))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ("attempt", "step", "status", "started", "ms"),
+        [
+            (each["attempt"], each["name"], each["status"], when(each["started_at"]), each["duration_ms"])
+            for each in found
+        ],
+    )
+
+
+@app.command()
+def types(json: Json = False) -> None:
+    """Every kind of task that a worker has registered."""
+    found = perform("tasks types", lambda api: api.list(path("task-types"), limit=None))
+    if json:
+        print_json(found)
+        return
+    print_table(
+        ("type", "queue", "priority", "attempts", "limit", "description"),
+        [
+            (
+                each["name"],
+                each["queue"],
+                each["priority"],
+                each["max_attempts"],
+                each["max_running"],
+                each["description"],
+            )
+            for each in found
+        ],
+    )
 
 
 @app.command()

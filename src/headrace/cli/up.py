@@ -31,6 +31,7 @@ from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
+from headrace.cli.signals import stop_on_signals
 from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.wiring import (
@@ -128,7 +129,7 @@ def _end_without_schema(*, embedded: bool) -> NoReturn:
 
 
 async def _wait_for_signal() -> None:
-    await serving.stop_on_signals().wait()
+    await stop_on_signals().wait()
 
 
 def _stopped(settings: Settings, *, embedded: bool) -> str:
@@ -181,7 +182,7 @@ async def _serve(
     listening: serving.Listening,
     how: _How,
 ) -> None:
-    stop = serving.stop_on_signals()
+    stop = stop_on_signals()
     meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as told,

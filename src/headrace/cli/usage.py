@@ -1,24 +1,19 @@
-"""``headrace usage``: what somebody has used, and what is left."""
+"""``headrace usage``: what a user has used, and what is left."""
 
 from collections.abc import Sequence
-from contextlib import aclosing
 from datetime import UTC, date, datetime, timedelta
 from itertools import dropwhile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from headrace.billing import usage
-from headrace.billing.model import Balance, Entry, EntryStatus, UsedDay
-from headrace.billing.schemas import BalanceOut, EntryOut, UsedDayOut
-from headrace.billing.store.ledger import EntryFilter
-from headrace.cli.ledger import Limit, Since, Task, Until, print_entries
-from headrace.cli.operator import OperatorSession, as_operator
+from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.ledger import Limit, Since, Task, Until, entries_wanted, print_entries
 from headrace.cli.output import Json, out, print_json, print_table
-from headrace.cli.people import user_id_of
+from headrace.cli.requests import Api
+from headrace.cli.showing import minute
 from headrace.cli.terminal import standard_output
-from headrace.cli.times import instant_or_utc
 from headrace.errors import Invalid
 
 app = typer.Typer(help="What was used: by day, for which tasks, what is left; as CSV.", no_args_is_help=True)
@@ -26,18 +21,21 @@ app = typer.Typer(help="What was used: by day, for which tasks, what is left; as
 Who = Annotated[str, typer.Argument(metavar="USER", help="A username, or an id.")]
 
 
+async def _of(api: Api, user: str) -> dict[str, Any]:
+    return given(user_id=await user_id_of(api, user))
+
+
 @app.command("list")
 def list_(
     user: Who, task: Task = None, since: Since = None, until: Until = None, limit: Limit = 100, json: Json = False
 ) -> None:
     """What was charged for which task, newest first. `headrace ledger list` shows holds and releases, too."""
+    wanted = {**entries_wanted(task, since, until), "status": "COMMITTED"}
 
-    async def act(session: OperatorSession) -> Sequence[Entry]:
-        wanted = await _wanted(session, user, task, since, until, EntryStatus.COMMITTED)
-        async with session.db.transaction() as tx:
-            return await usage.list_entries(tx, session.caller, wanted, limit=limit)
+    async def act(api: Api) -> Sequence[Any]:
+        return await api.list(path("usage"), {**wanted, **await _of(api, user)}, limit=limit)
 
-    print_entries([EntryOut.of(entry) for entry in as_operator("usage list", act)], json=json)
+    print_entries(perform("usage list", act), json=json)
 
 
 @app.command()
@@ -51,40 +49,37 @@ def days(
     last = _day(until, "--until") or datetime.now(UTC).date() + timedelta(days=1)
     first = _day(since, "--since") or last - timedelta(days=30)
 
-    async def act(session: OperatorSession) -> Sequence[UsedDay]:
-        owner = await user_id_of(session, user)
-        async with session.db.transaction() as tx:
-            return await usage.used_by_day(tx, session.caller, owner, first, last)
+    async def act(api: Api) -> Any:
+        wanted = {"since": first.isoformat(), "until": last.isoformat(), **await _of(api, user)}
+        return (await api.ask("GET", path("usage", "days"), params=wanted))["days"]
 
-    found = [UsedDayOut.of(day) for day in as_operator("usage days", act)]
+    found = perform("usage days", act)
     if json:
-        print_json([day.model_dump(mode="json") for day in found])
+        print_json(found)
         return
-    used = list(dropwhile(lambda day: day.tasks == 0, found))
+    used = list(dropwhile(lambda day: day["tasks"] == 0, found))
     if not used:
         out.print(f"Nothing was used from {first} to {last - timedelta(days=1)}.")
         return
     print_table(
         ("day", "used", "given back", "tasks"),
-        [(f"{day.day}", f"{day.used:,}", f"{day.released:,}", f"{day.tasks:,}") for day in used],
+        [(day["day"], f"{day['used']:,}", f"{day['released']:,}", f"{day['tasks']:,}") for day in used],
     )
 
 
 @app.command()
 def balance(user: Who, json: Json = False) -> None:
-    """What somebody can use now, and until when."""
+    """What a user can use now, and until when."""
 
-    async def act(session: OperatorSession) -> Balance:
-        owner = await user_id_of(session, user)
-        async with session.db.transaction() as tx:
-            return await usage.get_balance(tx, session.caller, owner)
+    async def act(api: Api) -> Any:
+        return await api.ask("GET", path("usage", "balance"), params=await _of(api, user))
 
-    found = BalanceOut.of(as_operator("usage balance", act))
+    found = perform("usage balance", act)
     if json:
-        print_json(found.model_dump(mode="json"))
+        print_json(found)
         return
-    until = "" if found.renews_at is None else f", until {found.renews_at:%Y-%m-%d %H:%M} UTC"
-    out.print(f"{found.left:,} of {found.total:,} units are left and {found.held:,} held{until}")
+    until = "" if found["renews_at"] is None else f", until {minute(found['renews_at'])}"
+    out.print(f"{found['left']:,} of {found['total']:,} units are left and {found['held']:,} held{until}")
 
 
 @app.command()
@@ -96,16 +91,16 @@ def export(
     since: Since = None,
     until: Until = None,
 ) -> None:
-    """The whole ledger of somebody as CSV, newest first."""
+    """The whole ledger of a user as CSV, newest first."""
 
-    async def act(session: OperatorSession) -> None:
-        wanted = await _wanted(session, user, None, since, until, None)
+    async def act(api: Api) -> None:
+        wanted = {**entries_wanted(None, since, until), **await _of(api, user)}
         try:
             target = standard_output() if output is None else output.open("wb")
         except OSError as exc:
             raise Invalid(f"{output} cannot be written: {exc.strerror}.") from None
         try:
-            async with aclosing(await usage.export(session.db, session.caller, wanted)) as parts:
+            async with api.stream(path("usage", "export"), wanted) as parts:
                 async for part in parts:
                     target.write(part)
             target.flush()
@@ -113,24 +108,7 @@ def export(
             if output is not None:
                 target.close()
 
-    as_operator("usage export", act)
-
-
-async def _wanted(
-    session: OperatorSession,
-    user: str,
-    task: str | None,
-    since: str | None,
-    until: str | None,
-    status: EntryStatus | None,
-) -> EntryFilter:
-    return EntryFilter(
-        await user_id_of(session, user),
-        task,
-        status=status,
-        since=None if since is None else instant_or_utc(since, "--since"),
-        until=None if until is None else instant_or_utc(until, "--until"),
-    )
+    perform("usage export", act)
 
 
 def _day(text: str | None, option: str) -> date | None:

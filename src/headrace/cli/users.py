@@ -4,9 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import Api, given, path, perform, user_id_of
+from headrace.cli.calls import given, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.passwords import read_password
+from headrace.cli.requests import Api
 from headrace.cli.showing import print_fields, when
 from headrace.cli.words import one_of
 

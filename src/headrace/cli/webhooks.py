@@ -1,91 +1,75 @@
 """``headrace webhooks``: endpoints, deliveries, keys, and a receiver to try them with."""
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
-from headrace.access import Caller, Role
-from headrace.assembly import webhooks as hooks
-from headrace.cli.development import for_development
+from headrace.cli.calls import given, list_all, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
-from headrace.cli.output import Json, Yes, number_of, out, print_json, print_table
-from headrace.cli.people import user_id_of
-from headrace.cli.wiring import secret_key
+from headrace.cli.output import Json, Yes, number_of, out, print_done, print_json, print_table
+from headrace.cli.place import on_the_machine
+from headrace.cli.requests import ActingFor, Api
 from headrace.cli.words import one_of
-from headrace.database import Tx
-from headrace.edge.vocabulary import shown as shown_word
-from headrace.edge.vocabulary import stored, words_of
-from headrace.webhooks import resending, service
-from headrace.webhooks.model import Delivery, DeliveryStatus, Endpoint, EndpointSpec, EndpointStatus
-from headrace.webhooks.schemas import DeliveryItemOut, DeliveryOut, EndpointMadeOut, EndpointOut, EndpointStatisticsOut
-from headrace.webhooks.store.deliveries import DeliveryFilter
-from headrace.webhooks.store.endpoints import EndpointFilter
+from headrace.errors import Invalid
+from headrace.webhooks.model import DeliveryStatus, EndpointStatus
 
 app = typer.Typer(help="Webhooks: endpoints, deliveries, keys, and a receiver to try them with.", no_args_is_help=True)
 
-T = TypeVar("T")
 Id = Annotated[str, typer.Argument(metavar="ENDPOINT", help="The endpoint's id: whe_….")]
 DeliveryName = Annotated[str, typer.Argument(metavar="DELIVERY", help="The delivery's id: whd_….")]
-User = Annotated[str | None, typer.Option(help="Whose, by username or id; the system's by default.")]
+User = Annotated[
+    str | None,
+    typer.Option(help="Whose, by username or id; the system's by default. Over an API they are your own."),
+]
 Events = Annotated[
     list[str], typer.Option("--event", help="A type of events: task.succeeded, task.* or *. Repeatable.")
 ]
-Limit = Annotated[int, typer.Option(min=1, max=10_000, help="At most so many.")]
+Limit = Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of rows.")]
+
+_ENDPOINTS = path("webhooks", "endpoints")
+_DELIVERIES = path("webhooks", "deliveries")
 
 
-def _in_transaction(command: str, act: Callable[[Tx, OperatorSession], Awaitable[T]]) -> T:
-    async def run(session: OperatorSession) -> T:
-        async with session.db.transaction() as tx:
-            return await act(tx, session)
-
-    return as_operator(f"webhooks {command}", run)
-
-
-def _hooks(session: OperatorSession) -> service.Webhooks:
-    return hooks.webhooks(for_development(session.settings), secret_key(session.settings))
+def _ask(command: str, method: str, where: str, **more: Any) -> Any:
+    return perform(f"webhooks {command}", lambda api: api.ask(method, where, **more))
 
 
 @app.command("list")
 def list_(
-    status: Annotated[
-        EndpointStatus | None, typer.Option(case_sensitive=False, help="Only those in this state.")
-    ] = None,
+    status: Annotated[str | None, one_of(offered=[*EndpointStatus], help="Only those in this state.")] = None,
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
-    """Everybody's endpoints, newest first."""
-    found = _in_transaction(
-        "list",
-        lambda tx, session: service.list_endpoints(tx, session.caller, EndpointFilter(None, status), limit=limit),
-    )
-    shown = [EndpointOut.of(each) for each in found]
+    """Everybody's endpoints, newest first; over an API your own."""
+    asked = given(status=status)
+    found = perform("webhooks list", lambda api: list_all(api, _ENDPOINTS, asked, limit=limit))
     if json:
-        print_json([each.model_dump(mode="json") for each in shown])
+        print_json(found)
         return
     print_table(
         ("id", "name", "status", "events", "url", "failing since", "owner"),
         [
             (
-                each.id,
-                each.name,
-                each.status if each.status_reason is None else f"{each.status} ({each.status_reason})",
-                " ".join(each.subscribed_events),
-                each.url,
-                each.failing_since,
-                each.user_id,
+                each["id"],
+                each["name"],
+                each["status"] if each["status_reason"] is None else f"{each['status']} ({each['status_reason']})",
+                " ".join(each["subscribed_events"]),
+                each["url"],
+                each["failing_since"],
+                each["user_id"],
             )
-            for each in shown
+            for each in found
         ],
     )
 
 
 @app.command()
 def create(
-    url: Annotated[str, typer.Argument(help="Where events go: https://….")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where events go: https://….")],
     event: Events = ["*"],  # noqa: B006 - typer copies it
     name: Annotated[str, typer.Option(help="What you call it.")] = "endpoint",
     user: User = None,
@@ -95,152 +79,124 @@ def create(
     json: Json = False,
 ) -> None:
     """Make an endpoint and print its secret, which is shown only now."""
-    spec = EndpointSpec(name, url, tuple(event), ordered=ordered, every_user=every_user)
+    body = given(name=name, url=url, subscribed_events=event, ordered=ordered, every_user=every_user, secret=secret)
 
-    async def act(session: OperatorSession) -> EndpointMadeOut:
-        owner = session.caller.user_id if user is None else await user_id_of(session, user)
-        caller = Caller(session.caller.who, owner, Role.ADMIN)
-        async with session.db.transaction() as tx:
-            endpoint, made = await service.create_endpoint(tx, _hooks(session), caller, spec, secret=secret)
-        return EndpointMadeOut.made(endpoint, made)
+    async def act(api: Api) -> Any:
+        return await api.ask("POST", _ENDPOINTS, body=body, acting_for=await _owner(api, user))
 
-    shown = as_operator("webhooks create", act)
+    made = perform("webhooks create", act)
     if json:
-        print_json(shown.model_dump(mode="json"))
+        print_json(made)
         return
-    out.print(shown.id)
-    out.print(shown.secret)
+    out.print(made["id"])
+    out.print(made["secret"])
+
+
+async def _owner(api: Api, user: str | None) -> ActingFor | None:
+    if user is None:
+        return None
+    if api.is_remote:
+        raise Invalid("Over an API endpoints are your own: leave --user out, or act on the database.")
+    return ActingFor(str(await user_id_of(api, user)), "ADMIN")
 
 
 @app.command()
 def show(endpoint: Id, json: Json = False) -> None:
     """One endpoint."""
-    _print_one(_in_transaction("show", lambda tx, session: service.get_endpoint(tx, session.caller, endpoint)), json)
+    _print_fields(_ask("show", "GET", path("webhooks", "endpoints", endpoint)), json=json)
 
 
 @app.command()
 def pause(endpoint: Id, json: Json = False) -> None:
     """Send nothing for now; events wait."""
-    _print_one(_in_transaction("pause", lambda tx, session: service.pause_endpoint(tx, session.caller, endpoint)), json)
+    _print_fields(_ask("pause", "POST", path("webhooks", "endpoints", endpoint, "pause")), json=json)
 
 
 @app.command()
 def resume(endpoint: Id, json: Json = False) -> None:
     """Send again, what has waited first."""
-    paused = _in_transaction("resume", lambda tx, session: service.resume_endpoint(tx, session.caller, endpoint))
-    _print_one(paused, json)
+    _print_fields(_ask("resume", "POST", path("webhooks", "endpoints", endpoint, "resume")), json=json)
 
 
 @app.command()
-def delete(endpoint: Id, yes: Yes = False) -> None:
+def delete(endpoint: Id, yes: Yes = False, json: Json = False) -> None:
     """Remove an endpoint; what waits is not sent."""
     if not yes:
         typer.confirm(f"Delete the endpoint {endpoint}?", abort=True)
-    _in_transaction("delete", lambda tx, session: service.delete_endpoint(tx, session.caller, endpoint))
-    out.print(f"{endpoint} deleted")
+    _ask("delete", "DELETE", path("webhooks", "endpoints", endpoint))
+    print_done({"id": endpoint, "deleted": True}, f"{endpoint} deleted", json=json)
 
 
 @app.command("rotate-secret")
 def rotate_secret(endpoint: Id, json: Json = False) -> None:
     """Give an endpoint a new secret and print it; the old one goes on signing for a day."""
-    new, secret = _in_transaction(
-        "rotate-secret", lambda tx, session: service.rotate_secret(tx, _hooks(session), session.caller, endpoint)
-    )
+    made = _ask("rotate-secret", "POST", path("webhooks", "endpoints", endpoint, "rotate-secret"))
     if json:
-        print_json(EndpointMadeOut.made(new, secret).model_dump(mode="json"))
+        print_json(made)
     else:
-        out.print(secret.text)
+        out.print(made["secret"])
 
 
 @app.command()
 def stats(
     endpoint: Id,
-    hours: Annotated[int, typer.Option(min=1, max=24 * 30, help="Over so many hours.")] = 24,
+    hours: Annotated[int, typer.Option(min=1, max=24 * 30, help="Over how many hours back from now.")] = 24,
     json: Json = False,
 ) -> None:
-    """How an endpoint has fared."""
-    since = datetime.now(UTC) - timedelta(hours=hours)
-    found = _in_transaction(
-        "stats", lambda tx, session: service.get_statistics(tx, session.caller, endpoint, since=since)
-    )
-    shown = EndpointStatisticsOut.of(found).model_dump(mode="json")
-    if json:
-        print_json(shown)
-    else:
-        print_table(("", ""), [(name.replace("_", " "), value) for name, value in shown.items()])
+    """Attempts, success rate and latency of an endpoint."""
+    where = path("webhooks", "endpoints", endpoint, "statistics")
+    _print_fields(_ask("stats", "GET", where, params={"hours": hours}), json=json)
 
 
 @app.command("test")
 def send_test(endpoint: Id, json: Json = False) -> None:
     """Send a test event."""
-    _print_delivery(
-        _in_transaction("test", lambda tx, session: resending.send_test(tx, session.caller, endpoint)), json
-    )
+    _print_delivery(_ask("test", "POST", path("webhooks", "endpoints", endpoint, "test")), json=json)
 
 
 @app.command()
 def deliveries(
     endpoint: Annotated[str | None, typer.Option(help="Only of this endpoint.")] = None,
-    status: Annotated[str | None, one_of(offered=words_of(DeliveryStatus), help="Only these.")] = None,
+    status: Annotated[str | None, one_of(offered=[*DeliveryStatus], help="Only these.")] = None,
     event: Annotated[str | None, typer.Option(help="Only of this event: evt_….")] = None,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
     """Attempts to deliver, newest first."""
-    wanted = DeliveryFilter(None, endpoint, event, status=None if status is None else stored(DeliveryStatus, status))
-    found: Sequence[Delivery] = _in_transaction(
-        "deliveries", lambda tx, session: resending.list_deliveries(tx, session.caller, wanted, limit=limit)
-    )
-    shown = [DeliveryItemOut.of(each) for each in found]
+    asked = given(endpoint_id=endpoint, event_id=event, status=status)
+    found = perform("webhooks deliveries", lambda api: list_all(api, _DELIVERIES, asked, limit=limit))
     if json:
-        print_json([each.model_dump(mode="json") for each in shown])
+        print_json(found)
         return
+    shown = ("id", "endpoint_id", "event_id", "event_type", "attempt", "status", "response_status", "duration_ms")
     print_table(
         ("id", "endpoint", "event", "type", "attempt", "status", "answer", "ms", "error"),
-        [
-            (
-                each.id,
-                each.endpoint_id,
-                each.event_id,
-                each.event_type,
-                each.attempt,
-                shown_word(each.status),
-                each.response_status,
-                each.duration_ms,
-                each.error,
-            )
-            for each in shown
-        ],
+        [tuple(each[name] for name in (*shown, "error")) for each in found],
     )
 
 
 @app.command()
 def delivery(delivery_id: DeliveryName, json: Json = False) -> None:
     """One attempt, with what was sent and answered."""
-    found = _in_transaction("delivery", lambda tx, session: resending.get_delivery(tx, session.caller, delivery_id))
-    _print_delivery(found, json, whole=True)
+    _print_fields(_ask("delivery", "GET", path("webhooks", "deliveries", delivery_id)), json=json)
 
 
 @app.command()
 def resend(delivery_id: DeliveryName, json: Json = False) -> None:
     """Send a delivery again, whatever came of it."""
-    _print_delivery(
-        _in_transaction("resend", lambda tx, session: resending.resend(tx, session.caller, delivery_id)), json
-    )
+    _print_delivery(_ask("resend", "POST", path("webhooks", "deliveries", delivery_id, "resend")), json=json)
 
 
 @app.command("resend-failed")
 def resend_failed(
     endpoint: Id,
-    hours: Annotated[float, typer.Option(min=0.01, help="What failed in the last so many hours.")] = 24,
+    hours: Annotated[float, typer.Option(min=0.01, help="Failures of this many hours back from now.")] = 24,
     json: Json = False,
 ) -> None:
     """Send again what has failed for good at an endpoint."""
-    since = datetime.now(UTC) - timedelta(hours=hours)
-    resent = _in_transaction(
-        "resend-failed",
-        lambda tx, session: resending.resend_failed(tx, session.caller, endpoint, since=since),
-    )
+    since = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
+    done = _ask("resend-failed", "POST", path("webhooks", "endpoints", endpoint, "resend"), body={"since": since})
+    resent = int(done["resent"])
     if json:
         print_json({"resent": resent})
     else:
@@ -248,14 +204,18 @@ def resend_failed(
 
 
 @app.command("rotate-keys")
+@on_the_machine
 def rotate_keys(json: Json = False) -> None:
     """Encrypt all secrets under the present key (HEADRACE_WEBHOOK_KEY); then old keys can be taken out of the settings.
 
     Safe at any time, and again: what is under the present key already stays as it is.
     """
+    from headrace.assembly.webhooks import keyring
+    from headrace.cli.wiring import secret_key
+    from headrace.webhooks import service
 
     async def act(session: OperatorSession) -> int:
-        ring = hooks.keyring(session.settings, secret_key(session.settings))
+        ring = keyring(session.settings, secret_key(session.settings))
         last: str | None = ""
         changed = 0
         while last is not None:
@@ -272,6 +232,7 @@ def rotate_keys(json: Json = False) -> None:
 
 
 @app.command()
+@on_the_machine
 def listen(
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 for any free one.")] = 9000,
     secret_file: Annotated[
@@ -284,7 +245,7 @@ def listen(
     json: Json = False,
 ) -> None:
     """Receive webhooks on this machine, check their signatures, and print them: for people who build receivers."""
-    from headrace.cli import receiver  # the web framework is not needed for the others
+    from headrace.cli import receiver  # the others do not need a web server
 
     receiver.listen(port, _secret_in(secret_file), status=status, json=json)
 
@@ -299,19 +260,15 @@ def _secret_in(file: Path | None) -> str | None:
         raise typer.BadParameter(f"{file} cannot be read: {exc}", param_hint="--secret-file") from exc
 
 
-def _print_one(endpoint: Endpoint, json: bool) -> None:
-    shown: dict[str, Any] = EndpointOut.of(endpoint).model_dump(mode="json")
+def _print_fields(found: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(shown)
+        print_json(found)
     else:
-        print_table(("", ""), [(name.replace("_", " "), value) for name, value in shown.items()])
+        print_table(("", ""), [(name.replace("_", " "), value) for name, value in found.items()])
 
 
-def _print_delivery(found: Delivery, json: bool, *, whole: bool = False) -> None:
-    shown = DeliveryOut.of(found).model_dump(mode="json")
+def _print_delivery(found: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(shown)
-    elif whole:
-        print_table(("", ""), [(name.replace("_", " "), value) for name, value in shown.items()])
+        print_json(found)
     else:
-        out.print(found.delivery_id)
+        out.print(found["id"])

@@ -28,6 +28,7 @@ from headrace.audit.heads import KeptHeads, find_foreign
 from headrace.cli.connections import OWN_TASKS_POOL, RELAY_POOL, SCHEDULER_POOL
 from headrace.cli.files_wiring import file_config, files_of
 from headrace.cli.keeping import archive_config, retention_config
+from headrace.cli.opening import SECRET_FILE
 from headrace.cli.opening import DatabaseMissing as DatabaseMissing
 from headrace.cli.opening import DataFolderClosed as DataFolderClosed
 from headrace.cli.opening import Deployment as Deployment
@@ -61,7 +62,6 @@ from headrace.webhooks import retention as webhook_retention
 
 FROZEN_FOR = timedelta(seconds=10)
 _OWN_TASKS_AT_ONCE = 4
-_SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
 
 
 class SecretKeyMissing(Invalid):
@@ -74,10 +74,10 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
     """The deployment's secret, from the settings or from the data folder, where ``make`` puts one once."""
     if chosen.secret_key is not None:
         return chosen.secret_key.get_secret_value().encode()
-    file = chosen.data_dir / _SECRET_FILE
+    file = chosen.data_dir / SECRET_FILE
     try:
         if make:
-            _write_once(data_folder(chosen) / _SECRET_FILE, secrets.token_hex(32))
+            _write_once(data_folder(chosen) / SECRET_FILE, secrets.token_hex(32))
         return file.read_bytes()
     except FileNotFoundError:
         raise SecretKeyMissing from None
@@ -90,7 +90,7 @@ async def lost_key(chosen: Settings, db: Database) -> str | None:
 
     The first administrator is made after the key: a database that has one had a key.
     """
-    file = chosen.data_dir / _SECRET_FILE
+    file = chosen.data_dir / SECRET_FILE
     if chosen.secret_key is not None or file.exists():
         return None
     async with db.transaction() as tx:

@@ -1,10 +1,8 @@
 """``headrace worker``: run the tasks of a program and the product's own, in one process or several."""
 
-import asyncio
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -22,6 +20,7 @@ from headrace.cli.output import LOOKING, Json, as_log, err, number_of, progress,
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removes, removing
+from headrace.cli.signals import stop_on_signals
 from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
 from headrace.cli.waiting import connected, until_reachable
@@ -233,7 +232,7 @@ def _pass_on(
     return options
 
 
-# -- options and signals
+# -- options
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -243,24 +242,3 @@ def _names(text: str | None) -> list[str] | None:
     if not names:
         raise Invalid("--queues names no queue: write --queues a,b or leave it out for all of them.")
     return names
-
-
-def stop_on_signals(*, at_once: Callable[[], None], at_first: Callable[[], None] = lambda: None) -> asyncio.Event:
-    """An event that Ctrl-C and SIGTERM set; a second Ctrl-C calls ``at_once``, which waits for nothing.
-
-    ``at_first`` may say what is waited for.
-    """
-    stop = asyncio.Event()
-
-    def ask(which: signal.Signals) -> None:
-        if stop.is_set() and which is signal.SIGINT:
-            err.show_cursor()
-            at_once()
-        if not stop.is_set():
-            at_first()
-        log.info("worker.asked_to_stop", signal=which.name)
-        stop.set()
-
-    for which in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(which, ask, which)
-    return stop

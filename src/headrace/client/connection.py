@@ -98,10 +98,12 @@ class Connection:
             raise _unreachable(exc) from exc
 
     @asynccontextmanager
-    async def stream_bytes(self, path: str, *, headers: Mapping[str, str]) -> AsyncIterator[httpx.Response]:
+    async def stream_bytes(
+        self, path: str, *, headers: Mapping[str, str], params: Mapping[str, Any] | None = None
+    ) -> AsyncIterator[httpx.Response]:
         """A file as it comes; a refusal is an error. No retries here: whoever reads knows where to go on."""
         try:
-            async with self._http.stream("GET", path, headers={"Accept": "*/*", **headers}) as response:
+            async with self._http.stream("GET", path, params=params, headers={"Accept": "*/*", **headers}) as response:
                 if not response.is_success:
                     await response.aread()
                     raise error_of(response.status_code, _problem(response), retry_after=retry_after(response))

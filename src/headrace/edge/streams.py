@@ -1,21 +1,23 @@
 """Live streams: how one goes on, for tasks, notifications and changes alike.
 
 A stream holds no connection to the database. It reads what is new when it is woken, says every few seconds that it is
-there, and asks as often whether its user may still see it. While nobody can tell, as when the database is away, it goes
-on and shows nothing.
+there, and asks as often whether its user may still see it. While the database is away it goes on and shows nothing.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from headrace import logs
-from headrace.errors import Exhausted, HeadraceError
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel
+from starlette.types import Send
 
-log = logs.get(__name__)
+from headrace.errors import Exhausted
+from headrace.loops import FailuresLogged
 
 News = TypeVar("News")
 
@@ -55,48 +57,145 @@ class Revoked:
     """The user who opened the stream may no longer see it; nothing follows."""
 
 
-async def stream(
-    read: Callable[[], Awaitable[Sequence[News]]],
-    *,
-    woken: asyncio.Event,
-    limits: StreamLimits,
-    is_stopped: Callable[[], bool],
-    may_see: MaySee | None,
-) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
-    """What ``read`` gives, now and whenever the stream is woken, until its time is over or the process stops.
+class Subscriber(Protocol):
+    """One open stream: its user, and what wakes it."""
 
-    ``may_see`` is asked at every heartbeat, also while there is so much news that none is sent. A ``read`` that leaves
-    something behind wakes the stream itself.
-    """
-    every = limits.heartbeat.total_seconds()
-    ends_at = time.monotonic() + limits.longest.total_seconds()
-    check_at = time.monotonic() + every
-    while not is_stopped() and time.monotonic() < ends_at:
-        woken.clear()
-        allowed: bool | None = True
-        if may_see is not None and time.monotonic() >= check_at:
-            allowed = await _ask(may_see)
-            if allowed is False:
-                yield Revoked()
-                return
-            if allowed:
-                check_at = time.monotonic() + every
-        if allowed:
-            for each in await read():
-                yield each
+    @property
+    def user_id(self) -> str: ...
+
+    @property
+    def woken(self) -> asyncio.Event: ...
+
+
+S = TypeVar("S", bound=Subscriber)
+
+
+class Streams(Generic[S]):
+    """The streams of one process, of one kind; ``name`` is what the log calls them."""
+
+    def __init__(self, name: str, limits: StreamLimits) -> None:
+        self._name = name
+        self._limits = limits
+        self._open: set[S] = set()
+        self._any_open = asyncio.Event()
+        self._stopped = False
+
+    def __iter__(self) -> Iterator[S]:
+        return iter(list(self._open))
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def stop(self) -> None:
+        """End all streams: a server that shuts down need not wait for them. Clients come back elsewhere."""
+        self._stopped = True
+        for each in self._open:
+            each.woken.set()
+
+    def check_room(self, user_id: str) -> None:
+        """Refuse a stream too many, while there is still an answer to refuse it with."""
+        self._limits.check_room((each.user_id for each in self._open), user_id)
+
+    @contextmanager
+    def opened(self, subscriber: S) -> Iterator[S]:
+        self._open.add(subscriber)
+        self._any_open.set()
         try:
-            async with asyncio.timeout(every):
-                await woken.wait()
-        except TimeoutError:
-            yield Heartbeat()
+            yield subscriber
+        finally:
+            self._open.discard(subscriber)
+            if not self._open:
+                self._any_open.clear()
+
+    async def look_while_open(
+        self, run_once: Callable[[], Awaitable[object]], *, every: timedelta, idle: Callable[[], None] | None = None
+    ) -> None:
+        """Run this again and again while there are streams, at most a fifth of the time; ``idle`` before each wait for
+        the next stream. A failure is logged: the streams wait a little longer."""
+        while True:
+            if not self._any_open.is_set():
+                if idle is not None:
+                    idle()
+                await self._any_open.wait()
+            started = time.monotonic()
+            with FailuresLogged(f"{self._name}.failed", streams=len(self)):
+                await run_once()
+            await asyncio.sleep(max(every.total_seconds(), 4 * (time.monotonic() - started)))
+
+    async def news(
+        self, subscriber: S, read: Callable[[], Awaitable[Sequence[News]]], *, may_see: MaySee | None
+    ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
+        """What ``read`` gives, now and whenever the stream is woken, until its time is over or the process stops.
+
+        ``may_see`` is asked at every heartbeat, also while there is so much news that none is sent. A ``read`` that
+        leaves something behind wakes the stream itself; one that fails is logged, and repeated with the next heartbeat.
+        """
+        every = self._limits.heartbeat.total_seconds()
+        ends_at = time.monotonic() + self._limits.longest.total_seconds()
+        check_at = time.monotonic() + every
+        while not self._stopped and time.monotonic() < ends_at:
+            subscriber.woken.clear()
+            allowed: bool | None = True
+            if may_see is not None and time.monotonic() >= check_at:
+                allowed = None
+                with FailuresLogged("stream.access_unknown"):
+                    allowed = await may_see()
+                if allowed is False:
+                    yield Revoked()
+                    return
+                if allowed:
+                    check_at = time.monotonic() + every
+            found: Sequence[News] = ()
+            if allowed:
+                with FailuresLogged(f"{self._name}.unread"):
+                    found = await read()
+            for each in found:
+                yield each
+            try:
+                async with asyncio.timeout(every):
+                    await subscriber.woken.wait()
+            except TimeoutError:
+                yield Heartbeat()
 
 
-async def _ask(may_see: MaySee) -> bool | None:
-    """Whether the user may still look on; None when nobody can tell."""
-    try:
-        return await may_see()
-    except HeadraceError as exc:
-        log.warning("stream.access_unknown", error=exc.code)
-    except Exception:
-        log.exception("stream.access_unknown")
-    return None
+class EventStream(StreamingResponse):
+    """Server-sent events; ``event_stream`` makes it."""
+
+    media_type = "text/event-stream"
+
+    async def stream_response(self, send: Send) -> None:
+        # Starlette leaves it to the garbage collector when the client goes away while something is sent: until then
+        # the stream would count.
+        assert isinstance(self.body_iterator, AsyncGenerator)
+        async with aclosing(self.body_iterator):
+            await super().stream_response(send)
+
+
+def event_stream(events: AsyncGenerator[bytes, None], *, come_back_after: timedelta) -> EventStream:
+    """The answer with these events; a client whose connection breaks comes back after this time."""
+    first = f"retry: {round(come_back_after.total_seconds() * 1000)}\n\n".encode()
+    # nginx would otherwise gather events until it has a buffer full of them
+    return EventStream(_after(first, events), headers={"X-Accel-Buffering": "no"})
+
+
+async def _after(first: bytes, events: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    yield first
+    async with aclosing(events):
+        async for each in events:
+            yield each
+
+
+class RevokedOut(BaseModel):
+    """The last event, when the user who opened the stream may no longer see it."""
+
+    code: str = "revoked"
+    detail: str = "The session or the API key has ended, or may no longer see this."
+
+
+KEEPALIVE = b": still here\n\n"
+
+
+def event(name: str, shown: BaseModel, *, id: object = None) -> bytes:  # noqa: A002 - the protocol's word
+    """One event as it goes over the wire. JSON has no line breaks of its own, so one data field holds it."""
+    numbered = "" if id is None else f"id: {id}\n"
+    return f"{numbered}event: {name}\ndata: {shown.model_dump_json()}\n\n".encode()

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Depends, Header, Path, Query, Request, Response
@@ -13,21 +14,30 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
-from headrace.edge.streams import Heartbeat, MaySee, Revoked, TooManyStreams
+from headrace.edge.streams import (
+    KEEPALIVE,
+    EventStream,
+    Heartbeat,
+    MaySee,
+    Revoked,
+    RevokedOut,
+    TooManyStreams,
+    event,
+    event_stream,
+)
 from headrace.errors import Denied
 from headrace.notifications import service
 from headrace.notifications.errors import NotificationNotFound
 from headrace.notifications.live import Inbox
 from headrace.notifications.model import Notification
 from headrace.notifications.schemas import LanguageBody, MarkedOut, NotificationOut, ReadAllIn, UnreadOut
-from headrace.tasks.routes.events import EventStream, RevokedOut
 
 router = Router(prefix="/v1/notifications", tags=["Notifications"])
 
 Reader = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_WRITE))]
 NotificationId = Annotated[str, Path(max_length=32, examples=["17"])]
-_COME_BACK_AFTER_MS = 1000
+_COME_BACK_AFTER = timedelta(seconds=1)
 _DIGITS = 18  # of a number that PostgreSQL can hold
 
 
@@ -140,8 +150,7 @@ async def follow_notifications(
     inbox.check_room(caller.user_id)
     after = None if last_event_id is None else int(last_event_id)
     news = inbox.follow(caller.user_id, after=after, may_see=_may_see(again, caller))
-    # nginx would otherwise gather events until it has a buffer full of them
-    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+    return event_stream(_written(news), come_back_after=_COME_BACK_AFTER)
 
 
 def _may_see(again: AuthenticateAgain, caller: Caller) -> MaySee:
@@ -158,14 +167,12 @@ def _may_see(again: AuthenticateAgain, caller: Caller) -> MaySee:
 async def _written(
     news: AsyncGenerator[Notification | Heartbeat | Revoked, None],
 ) -> AsyncGenerator[bytes, None]:
-    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
     async with aclosing(news):
         async for each in news:
             match each:
                 case Notification():
-                    shown = NotificationOut.of(each).model_dump_json()
-                    yield f"id: {each.id}\nevent: notification\ndata: {shown}\n\n".encode()
+                    yield event("notification", NotificationOut.of(each), id=each.id)
                 case Revoked():
-                    yield f"event: revoked\ndata: {RevokedOut().model_dump_json()}\n\n".encode()
+                    yield event("revoked", RevokedOut())
                 case Heartbeat():
-                    yield b": still here\n\n"
+                    yield KEEPALIVE

@@ -8,15 +8,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace import ids, logs
 from headrace.database import Database
-from headrace.errors import HeadraceError
 from headrace.figures import Figure, Kind
-from headrace.loops import repeat
+from headrace.loops import FailuresLogged, Waker, pause, persist, repeat
 from headrace.outbox import interests, presence
 from headrace.outbox.consumers import Consumer
 from headrace.outbox.interests import EventWritersBusy, Interest
@@ -71,7 +69,7 @@ class RelayLoop:
         self._consumers = consumers
         self._senders = senders
         self._config = config or LoopConfig()
-        self._woken = asyncio.Event()
+        self._waker = Waker()
         self._id = ids.new("rly")
         self._asleep = False
         self.relayed = Relayed()
@@ -93,10 +91,13 @@ class RelayLoop:
         """Relay until ``stop``; what is under way is finished, and the senders finish or give back theirs."""
         beside: list[Callable[[], Awaitable[None]]] = [lambda: self._declare(), lambda: self._beat()]
         if self._config.listen:
-            beside.append(lambda: self._listen())
+            beside.append(lambda: self._waker.listen(self._db, CHANNEL))
         async with asyncio.TaskGroup() as group:
             sending = [group.create_task(sender.run(stop)) for sender in self._senders]
-            loops = [group.create_task(_forever(each)) for each in beside]
+            loops = [
+                group.create_task(persist(each, failed="relay.failed", pause=timedelta(seconds=_AFTER_TROUBLE_S)))
+                for each in beside
+            ]
             try:
                 await self._relay_until(stop)
                 await asyncio.gather(*sending)
@@ -106,57 +107,37 @@ class RelayLoop:
         await self._leave()
 
     async def _relay_until(self, stop: asyncio.Event) -> None:
-        stopping = asyncio.create_task(stop.wait())
         busy = 0  # rounds in a row that found something
-        try:
-            while not stop.is_set():
-                self._woken.clear()
-                done = await self._run_once_safely()
-                if done is None:
-                    continue
-                if done != Relayed():
-                    busy += 1
-                    if busy == _BUSY_ROUNDS:
-                        await self._say(asleep=False)
-                    continue
+        while not stop.is_set():
+            self._waker.clear()
+            done = await self._run_once_safely()
+            if done is None:
+                await pause(_AFTER_TROUBLE_S, stop=stop)
+            elif done != Relayed():
+                busy += 1
+                if busy == _BUSY_ROUNDS:
+                    await self._say(asleep=False)
+            else:
                 busy = 0
                 if self._asleep:
-                    await self._wait(stopping, self._config.poll_every.total_seconds())
+                    await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
                 else:
                     await self._say(asleep=True)
-                    await self._wait(stopping, _LOOK_AGAIN_S)
-        finally:
-            stopping.cancel()
-
-    async def _wait(self, stopping: asyncio.Task[bool], seconds: float) -> None:
-        """Until there may be something: woken, stopped, or after a while."""
-        waking = asyncio.create_task(self._woken.wait())
-        await asyncio.wait((waking, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        waking.cancel()
+                    await self._waker.wait(_LOOK_AGAIN_S, stop=stop)
 
     async def _run_once_safely(self) -> Relayed | None:
-        """What was done; None after trouble, which is waited for."""
-        try:
+        """What was done; None after a failure."""
+        with FailuresLogged("relay.failed"):
             done = await self._relay.run_once()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-        else:
             self.relayed += done
             return done
-        await asyncio.sleep(_AFTER_TROUBLE_S)
         return None
 
     async def _say(self, *, asleep: bool) -> None:
         """That it is there, and whether it sleeps. What nobody could be told is said again with the next beat."""
         self._asleep = asleep
-        try:
+        with FailuresLogged("relay.failed"):
             await self._appear()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
 
     async def _appear(self) -> None:
         await presence.appear(self._db, self._id, host=socket.gethostname()[:255], pid=os.getpid(), asleep=self._asleep)
@@ -173,28 +154,6 @@ class RelayLoop:
     async def _beat(self) -> None:
         await repeat(self._appear, _BEAT, failed="relay.beat_failed")
 
-    async def _listen(self) -> None:
-        async with aclosing(self._db.listen(CHANNEL)) as notes:
-            async for _ in notes:
-                self._woken.set()
-
     async def _leave(self) -> None:
-        try:
+        with FailuresLogged("relay.failed"):  # its row is old within a minute
             await presence.leave(self._db, self._id)
-        except HeadraceError as exc:  # its row is old within a minute
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-
-
-async def _forever(act: Callable[[], Awaitable[None]]) -> None:
-    """What goes on beside the relay, begun anew after whatever goes wrong: a database that is away, one that is the
-    standby for a while."""
-    while True:
-        try:
-            return await act()
-        except HeadraceError as exc:
-            log.warning("relay.failed", error=exc.code)
-        except Exception:
-            log.exception("relay.failed")
-        await asyncio.sleep(_AFTER_TROUBLE_S)

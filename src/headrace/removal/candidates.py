@@ -21,7 +21,7 @@ class Mode(StrEnum):
 
 class Outcome(StrEnum):
     NO_MARK = "no_mark"
-    NEEDS_REVIEW = "needs_review"  # there are candidates, none certain: somebody must name them
+    NEEDS_REVIEW = "needs_review"  # there are candidates, none certain: the user must name them
     REMOVED = "removed"
     FAILED = "failed"  # the check of the result found the mark, or damage
 
@@ -133,5 +133,5 @@ def nothing_chosen(candidates: tuple[Candidate, ...]) -> tuple[Outcome, str]:
     what = "One thing" if count == 1 else f"{count} things"
     return (
         Outcome.NEEDS_REVIEW,
-        f"{what} may be a mark, but somebody must say so: look with `headrace detect`, then name them with `--only`.",
+        f"{what} may be a mark, but is not certain: look with `headrace detect`, then name them with `--only`.",
     )

@@ -76,6 +76,6 @@ class ClipUnreadable(Invalid):
 
 
 class EncoderMissing(Unavailable):
-    """No encoder for that codec is there: choose another with `--codec`."""
+    """No encoder for that codec is installed: choose another with `--codec`."""
 
     code = "encoder_missing"

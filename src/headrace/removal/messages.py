@@ -1,4 +1,4 @@
-"""What people are told of a removal that failed: by its code, and what to do now."""
+"""The messages of failed removals, by code: the cause, and what to do next."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,18 +19,18 @@ from headrace.tasks.errors import Fatal
 
 MESSAGES: dict[FailureCode, str] = {
     FailureCode.NO_MARK: "No mark was found. If there is one, say where it is: order MANUAL with a box around it.",
-    FailureCode.NEEDS_REVIEW: "There may be a mark, but somebody must say so: order MANUAL and name the candidates, "
+    FailureCode.NEEDS_REVIEW: "There may be a mark, but it is not certain: order MANUAL and name the candidates, "
     "or draw a box around it.",
     FailureCode.MARK_REMAINS: "The mark could not be taken off: traces of it would stay. Draw it as a mask, or a box.",
     FailureCode.MARK_MOVES: "The mark moves, or jumps from place to place, and traces of it would stay. Order MANUAL "
-    "with a box for each place, and the seconds in which it is there.",
+    "with a box for each place, and its seconds.",
     FailureCode.MARK_WIDE: "The mark covers much of the picture, and traces of it would stay. Draw it as a mask.",
     FailureCode.POOR_RESULT: "The result would be poor, and is not handed out. Draw the mark as a mask, or take it as "
     "it is with `accept_poor`.",
     FailureCode.DAMAGED: "The result differs from the original where there is no mark, and is not handed out.",
     FailureCode.UNREADABLE: "The file cannot be read.",
     FailureCode.UNSUPPORTED: "Files like this one cannot be worked on.",
-    FailureCode.ENCRYPTED: "The document is encrypted: order it anew, with its password.",
+    FailureCode.ENCRYPTED: "The document is encrypted: order it again, with its password.",
     FailureCode.SIGNED: "The document is signed, and a change breaks that: allow it with `break_signature`.",
     FailureCode.HINT_UNUSABLE: "What was said about the mark does not fit the file.",
     FailureCode.NO_CANDIDATE: "There is no candidate of that number.",
@@ -73,7 +73,7 @@ def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> No
     if paid_seconds(clip["seconds"], clip["frames"]) > 1.01 * said + 2:
         raise failure(
             FailureCode.UNSUPPORTED,
-            "The video lasts longer than its file says: save it anew with a usual program, and upload that.",
+            "The video lasts longer than its file says: save it again with an ordinary program, and upload that.",
         )
 
 

@@ -58,7 +58,7 @@ def paid_seconds(seconds: float, frames: int) -> float:
 
 
 class Hint(BaseModel):
-    """What somebody knows of the mark, in pixels of the upright picture or frame, or in points of the page."""
+    """A user's knowledge of the mark, in pixels of the upright picture or frame, or in points of the page."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -83,12 +83,12 @@ def changed_pages(pages: Sequence[Span], hints: Sequence[Hint], *, named: bool) 
     """The pages of a document on which anything changes, none for all: where all boxes are for some pages, only those;
     what was ``named`` by its number goes from every page."""
     placed = [hint.pages for hint in hints if hint.boxes or hint.polygons]
-    told = [each for each in placed if each is not None]
-    if named or not placed or len(told) < len(placed):
+    spans = [each for each in placed if each is not None]
+    if named or not placed or len(spans) < len(placed):
         return list(pages)
     if not pages:
-        return told
-    common = [(max(one[0], other[0]), min(one[1], other[1])) for one in pages for other in told]
+        return spans
+    common = [(max(one[0], other[0]), min(one[1], other[1])) for one in pages for other in spans]
     return [span for span in common if span[0] <= span[1]] or [(0, 0)]
 
 
@@ -116,7 +116,7 @@ class RemovalOrder(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StageOrder:
-    """What a child is told: files lie in ``folder`` under the names of ``Names``."""
+    """The order of one stage for a child: files lie in ``folder`` under the names of ``Names``."""
 
     media: str
     stage: Stage
@@ -142,7 +142,7 @@ class Names(StrEnum):
     """Files of a removal's folder."""
 
     SOURCE = "source"
-    MASK = "mask"  # that somebody drew
+    MASK = "mask"  # drawn by the user
     CONVERTED = "converted.pptx"  # what LibreOffice made of old slides
     CLEANED = "cleaned.pptx"  # the same without the mark, to be converted back
     DETECTION = "detection.npz"
@@ -153,7 +153,7 @@ class Names(StrEnum):
     RESTORED = "restored.png"
     PREVIEW = "preview.webp"
     COMPARISON = "comparison.jpg"
-    HELD_BACK = "held_back.jpg"  # the same, small, of a result that whoever ordered it may take as it is
+    HELD_BACK = "held_back.jpg"  # the same, small and stamped, of a poor result that the user may accept
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,11 +58,11 @@ class Removal:
     removed: bool
     reason: str | None
     confidence: float
-    poor: bool  # of so little confidence that somebody should look at it
+    poor: bool  # of so little confidence that a person should look at it
     computed: int  # pixels
     invented: int
     warnings: tuple[str, ...]  # what the file has lost
-    needs_review: bool = False  # a mark may be there, but somebody must say so
+    needs_review: bool = False  # a mark may be there, but the user must confirm it
     doubt: str | None = None  # why it is poor, where more is known than its confidence
     verdict: Verdict | None = None
 

@@ -31,13 +31,13 @@ def _load_libraries() -> None:
 @preloads(_load_libraries)
 def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """The handler. What is wrong with a file will not be better at the next attempt; a damaged installation may."""
-    told = _ORDER.validate_python(order)
+    parsed = _ORDER.validate_python(order)
     try:
-        return asdict(run(told, context.progress))
+        return asdict(run(parsed, context.progress))
     except (ModelDamaged, TargetUnusable, ReportFailed, LeaseLost):  # the last two say nothing about the file
         raise
     except HeadraceError as exc:
-        raise Fatal(exc.message.replace(f"{told.folder}/", ""), code=exc.code) from exc
+        raise Fatal(exc.message.replace(f"{parsed.folder}/", ""), code=exc.code) from exc
     except MemoryError as exc:  # it would take as much the next time
         raise Fatal("The file exceeds the memory limit.", code=PictureUnreadable.code) from exc
 

@@ -9,7 +9,6 @@ as it took of late, and commits when the time has come: nobody sees anything of 
 
 import asyncio
 import time
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -17,6 +16,7 @@ from headrace import logs
 from headrace.database import Database
 from headrace.errors import HeadraceError, Unavailable
 from headrace.figures import Figure, Histogram, Kind
+from headrace.loops import Waker
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.firing import Fired, fire_due
 from headrace.schedules.overlap import cancel_superseded
@@ -27,6 +27,7 @@ from headrace.tasks.submit import Submitter
 
 log = logs.get(__name__)
 
+CHANNEL = "headrace_schedules"
 _AFTER_TROUBLE_S = 0.3
 _LOOK_AGAIN_S = 0.05
 _ASIDE_S = 30.0
@@ -54,7 +55,7 @@ class Scheduler:
         self._submitter = submitter
         self._tasks = Tasks.of(submitter)
         self._config = config or SchedulerConfig()
-        self._woken = asyncio.Event()
+        self._waker = Waker()
         # Schedules that could not be fired, and until when (monotonic) they are left alone.
         self._aside: dict[str, float] = {}
         self._per_schedule_s = _FIRST_GUESS_S
@@ -186,7 +187,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             loops = [group.create_task(self._fire_on(), name="fire")]
             if self._config.listen:
-                loops.append(group.create_task(self._listen(), name="listen"))
+                loops.append(group.create_task(self._waker.listen(self._db, CHANNEL), name="listen"))
             await stop.wait()
             for loop in loops:
                 loop.cancel()
@@ -194,7 +195,7 @@ class Scheduler:
     async def _fire_on(self) -> None:
         upcoming: Upcoming | None = None
         while True:
-            self._woken.clear()
+            self._waker.clear()
             try:
                 if upcoming is not None:
                     await self.fire_on_time(upcoming.due)
@@ -206,12 +207,8 @@ class Scheduler:
             except HeadraceError as exc:
                 log.warning("scheduler.failed", error=exc.code)
                 pause, upcoming = _AFTER_TROUBLE_S, None
-            try:
-                async with asyncio.timeout(pause):
-                    await self._woken.wait()
+            if await self._waker.wait(pause):
                 upcoming = None
-            except TimeoutError:
-                continue
 
     async def _pause(self, fired: Fired) -> tuple[float, Upcoming | None]:
         """How long to sleep, and what is to be fired then, if it is known."""
@@ -232,8 +229,3 @@ class Scheduler:
     def _learn(self, schedules: int, seconds: float) -> None:
         if schedules >= _ENOUGH_TO_MEASURE:
             self._per_schedule_s += (seconds / schedules - self._per_schedule_s) / 4
-
-    async def _listen(self) -> None:
-        async with aclosing(self._db.listen("headrace_schedules")) as notes:
-            async for _ in notes:
-                self._woken.set()

@@ -7,25 +7,20 @@ a pooler, where LISTEN does not.
 
 import asyncio
 import re
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 
-from headrace import logs
 from headrace.database import Database, Tx
-from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, stream
-from headrace.errors import HeadraceError
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, Streams
 from headrace.tasks.model import Task
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store import watching
 from headrace.tasks.store.tasks import LogLine
 from headrace.tasks.store.watching import Position
-
-log = logs.get(__name__)
 
 _LINES = 200
 EVENT_ID = r"^[0-9]{1,10}\.[0-9]{1,10}\.[0-9]{1,18}$"
@@ -70,7 +65,7 @@ class _Watcher:
     task_id: str
     user_id: str
     seen: Position
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Watch:
@@ -79,34 +74,17 @@ class Watch:
     def __init__(self, db: Database, config: WatchConfig) -> None:
         self._db = db
         self._config = config
-        self._watchers: set[_Watcher] = set()
-        self._watched = asyncio.Event()
-        self._stopped = False
+        self._watchers: Streams[_Watcher] = Streams("watch", config)
         self._reading = asyncio.Semaphore(config.reads_at_once)
+        self.stop = self._watchers.stop
+        self.check_room = self._watchers.check_room
 
     @property
     def streams(self) -> int:
         return len(self._watchers)
 
-    def stop(self) -> None:
-        """End all streams; a server that shuts down need not wait for them. Clients come back elsewhere."""
-        self._stopped = True
-        for watcher in self._watchers:
-            watcher.moved.set()
-
     async def run(self) -> None:
-        while True:
-            await self._watched.wait()
-            started = time.monotonic()
-            try:
-                await self.run_once()
-            except HeadraceError as exc:
-                log.warning("watch.failed", error=exc.code, streams=self.streams)
-            except Exception:  # whoever watches waits a little longer; the API must not go down for it
-                log.exception("watch.failed", streams=self.streams)
-            # At most a fifth of the time, however slow the database is.
-            spent = time.monotonic() - started
-            await asyncio.sleep(max(self._config.every.total_seconds(), 4 * spent))
+        await self._watchers.look_while_open(self.run_once, every=self._config.every)
 
     async def run_once(self) -> int:
         """Look where all watched tasks stand, and wake the streams of those that moved; gives how many."""
@@ -114,12 +92,8 @@ class Watch:
         found = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
         moved = [each for each in watchers if found.get(each.task_id) != each.seen]
         for watcher in moved:
-            watcher.moved.set()
+            watcher.woken.set()
         return len(moved)
-
-    def check_room(self, user_id: str) -> None:
-        """Refuse a stream too many, while there is still an answer to refuse it with."""
-        self._config.check_room((watcher.user_id for watcher in self._watchers), user_id)
 
     async def follow(
         self,
@@ -137,14 +111,9 @@ class Watch:
         again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
-        with self._watching(task_id, user_id, seen) as watcher:
-            news = stream(
-                lambda: self._news(watcher),
-                woken=watcher.moved,
-                limits=self._config,
-                is_stopped=lambda: self._stopped,
-                may_see=None if may_see is None else partial(self._ask, may_see),
-            )
+        with self._watchers.opened(_Watcher(task_id, user_id, seen)) as watcher:
+            asked = None if may_see is None else partial(self._ask, may_see)
+            news = self._watchers.news(watcher, partial(self._news, watcher), may_see=asked)
             async with aclosing(news):
                 async for each in news:
                     match each:
@@ -162,32 +131,13 @@ class Watch:
         async with self._reading:
             return await may_see()
 
-    @contextmanager
-    def _watching(self, task_id: str, user_id: str, seen: Position) -> Iterator[_Watcher]:
-        watcher = _Watcher(task_id, user_id, seen)
-        self._watchers.add(watcher)
-        self._watched.set()
-        try:
-            yield watcher
-        finally:
-            self._watchers.discard(watcher)
-            if not self._watchers:
-                self._watched.clear()
-
     async def _news(self, watcher: _Watcher) -> list[Event]:
         """What is new since the watcher looked last, in order."""
-        try:
-            task, lines = await self._read(watcher)
-        except HeadraceError as exc:  # the next look will find the same news
-            log.warning("watch.unread", error=exc.code, task_id=watcher.task_id)
-            return []
-        except Exception:
-            log.exception("watch.unread", task_id=watcher.task_id)
-            return []
+        task, lines = await self._read(watcher)
         if task is None:
             return [Event(Kind.END, watcher.seen)]
         if len(lines) >= _LINES:
-            watcher.moved.set()  # there may be more where these came from
+            watcher.woken.set()  # there may be more where these came from
         events = []
         position = watcher.seen._replace(version=task.version, attempt=task.attempt)
         if position != watcher.seen:

@@ -321,7 +321,9 @@ async def _reach(tx: Tx, caller: Caller, task_id: str) -> Task:
 
 async def _hold(tx: Tx, caller: Caller, task_id: str, expected: int | None) -> tuple[Task, QueueRow | None]:
     """The task as it is and stays until this transaction ends, and its place in the queue."""
-    await _reach(tx, caller, task_id)  # before the locks: nobody holds up what they may not see
+    # Before the locks: a caller must not block a task that they may not see.
+    if await store.find_owner(tx, task_id) != caller.user_id and not caller.is_admin:
+        raise TaskNotFound
     queue_row = await moves.lock_task(tx, task_id)
     task = await _get(tx, task_id)
     check_version(task.version, expected)

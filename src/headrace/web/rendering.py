@@ -31,6 +31,11 @@ _DETAILS = {
 
 def install(app: FastAPI) -> None:
     app.add_exception_handler(HeadraceError, _foreseen)  # type: ignore[arg-type]
+    install_for_requests(app)
+
+
+def install_for_requests(app: FastAPI) -> None:
+    """What is wrong with the request itself; errors of the verbs leave the app as they are."""
     app.add_exception_handler(RequestValidationError, _not_valid)  # type: ignore[arg-type]
     app.add_exception_handler(HTTPException, _http)  # type: ignore[arg-type]
     app.add_exception_handler(asyncpg.DataError, _refused_by_database)  # type: ignore[arg-type]

@@ -7,14 +7,13 @@ Each endpoint has a lane of its own with a pace of its own, so that those which 
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Mapping
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from headrace import logs
 from headrace.database import Database
-from headrace.errors import HeadraceError
-from headrace.loops import repeat
+from headrace.loops import FailuresLogged, Waker, pause, repeat
 from headrace.vault import Keyring, SecretUnreadable
 from headrace.webhooks import secrets
 from headrace.webhooks.config import SenderConfig
@@ -55,12 +54,12 @@ class Sender:
         self._running = 0
         self._refused: OrderedDict[str, None] = OrderedDict()  # lanes that wait for the sender's own limit
         self._tasks: set[asyncio.Task[None]] = set()
-        self._wake = asyncio.Event()
+        self._waker = Waker()
         self.sent = 0
 
     def wake(self) -> None:
         """There may be something to send: look now."""
-        self._wake.set()
+        self._waker.wake()
 
     async def run(self, stop: asyncio.Event) -> None:
         """Send until ``stop``; then finish what is under way, for a while, and leave the rest to others."""
@@ -70,7 +69,7 @@ class Sender:
             asyncio.create_task(repeat(self.take_over, every, failed="webhooks.take_over_failed")),
         ]
         if self._config.listen:
-            loops.append(asyncio.create_task(self._listen()))
+            loops.append(asyncio.create_task(self._waker.listen(self._db, CHANNEL)))
         try:
             await self._claim_until(stop)
             await self._drain()
@@ -85,7 +84,7 @@ class Sender:
             taken = await queue.take_over(tx, most_losses=self._config.most_losses)
         if taken:
             log.warning("webhooks.taken_over", deliveries=taken)
-            self._wake.set()
+            self._waker.wake()
         return taken
 
     async def run_once(self) -> int:
@@ -99,33 +98,20 @@ class Sender:
     # -- claiming
 
     async def _claim_until(self, stop: asyncio.Event) -> None:
-        stopping = asyncio.create_task(stop.wait())
-        try:
-            while not stop.is_set():
-                claimed = await self._claim_safely()
-                pause = _AFTER_CLAIM_S if claimed else self._config.poll_every.total_seconds()
-                if claimed:
-                    await asyncio.wait({stopping}, timeout=pause)
-                    continue
-                waking = asyncio.create_task(self._wake.wait())
-                await asyncio.wait({stopping, waking}, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
-                waking.cancel()
-        finally:
-            stopping.cancel()
+        while not stop.is_set():
+            if await self._claim_safely():
+                await pause(_AFTER_CLAIM_S, stop=stop)
+            else:
+                await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
 
     async def _claim_safely(self) -> int:
         room = self._config.requests - self._running
         if room <= 0:
             return 1  # soon
-        self._wake.clear()
-        try:
+        self._waker.clear()
+        claimed: list[Claimed] = []
+        with FailuresLogged("webhooks.unclaimed"):
             claimed = await self._claim(min(self._config.batch, room * self._config.prefetch))
-        except HeadraceError as exc:
-            log.warning("webhooks.unclaimed", error=exc.code)
-            return 0
-        except Exception:
-            log.exception("webhooks.unclaimed")
-            return 0
         now = asyncio.get_running_loop().time()
         for each in claimed:
             lane = self._lane(each.endpoint.id)
@@ -205,7 +191,7 @@ class Sender:
             self._running -= 1
             self._start_next(claimed.endpoint.id)
             if not lane.waiting:
-                self._wake.set()  # more of it may be due
+                self._waker.wake()  # more of it may be due
 
     def _may_begin(self, claimed: Claimed, since: float) -> bool:
         """Whether the lease is sure to last until this is sent and recorded."""
@@ -273,15 +259,6 @@ class Sender:
                     await asyncio.sleep(0.01)
 
     async def _give_back(self, claimed: list[Claimed]) -> None:
-        try:
+        with FailuresLogged("webhooks.not_given_back", deliveries=len(claimed)):  # otherwise the lease runs out
             async with self._db.transaction() as tx:
                 await queue.give_back(tx, claimed)
-        except HeadraceError as exc:  # the lease runs out
-            log.warning("webhooks.not_given_back", error=exc.code, deliveries=len(claimed))
-        except Exception:
-            log.exception("webhooks.not_given_back", deliveries=len(claimed))
-
-    async def _listen(self) -> None:
-        async with aclosing(self._db.listen(CHANNEL)) as notes:
-            async for _ in notes:
-                self._wake.set()

@@ -20,8 +20,7 @@ from headrace.operations.bulk.schemas import BulkOut, CountOut, ScheduleBulkIn, 
 from headrace.schedules.routes.dependencies import Writer as ScheduleWriter
 from headrace.tasks.errors import UnknownTaskType
 from headrace.tasks.model import TaskStatus
-from headrace.tasks.routes.dependencies import Reader, TaskIdPath, TasksDep, Writer
-from headrace.tasks.service import Tasks
+from headrace.tasks.routes.dependencies import Reader, TaskIdPath, TasksDep, TasksOrMake, Writer
 
 router = Router(tags=["Bulk"])
 
@@ -31,7 +30,7 @@ _REFUSED = (CountGrew, NothingToDo, AdminOnly, UnknownTaskType)
 _Word = Annotated[str | None, Query(max_length=255)]
 
 
-def create_router(deps: Tasks) -> Router:
+def create_router(deps: TasksOrMake) -> Router:
     """These routes, served with these tasks."""
 
     async def give(request: Request) -> None:

@@ -5,22 +5,17 @@ read everything again, for nobody has kept what happened meanwhile.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from headrace import logs
 from headrace.database import Database
-from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, stream
-from headrace.errors import HeadraceError
+from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, Streams
 from headrace.operations.changes import store
 from headrace.operations.changes.model import Kind, News
 from headrace.schedules.store.executions import list_of_tasks
 from headrace.tasks.store.tasks import list_named
-
-log = logs.get(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,32 +54,17 @@ class Changes:
     def __init__(self, db: Database, config: ChangesConfig | None = None) -> None:
         self._db = db
         self._config = config or ChangesConfig()
-        self._streams: set[_Stream] = set()
-        self._watched = asyncio.Event()
-        self._stopped = False
+        self._streams: Streams[_Stream] = Streams("changes", self._config)
         self._writes: dict[str, int] | None = None
         self._seen: set[store.Moved] = set()
-
-    def stop(self) -> None:
-        """End all streams: a server that shuts down need not wait for them."""
-        self._stopped = True
-        for each in self._streams:
-            each.woken.set()
+        self.stop = self._streams.stop
+        self.check_room = self._streams.check_room
 
     async def run(self) -> None:
-        while True:
-            if not self._watched.is_set():
-                self._writes = None  # what happened while nobody looked on is not news
-                await self._watched.wait()
-            started = time.monotonic()
-            try:
-                await self.run_once()
-            except HeadraceError as exc:
-                log.warning("changes.failed", error=exc.code)
-            except Exception:  # whoever looks on waits a little longer; the API must not go down for it
-                log.exception("changes.failed")
-            # At most a fifth of the time, however slow the database is.
-            await asyncio.sleep(max(self._config.every.total_seconds(), 4 * (time.monotonic() - started)))
+        await self._streams.look_while_open(self.run_once, every=self._config.every, idle=self._forget)
+
+    def _forget(self) -> None:
+        self._writes = None  # changes while there is no stream are not news
 
     async def run_once(self) -> News:
         """Look what has changed since the last look, and tell all streams."""
@@ -115,32 +95,15 @@ class Changes:
         newest_first = sorted(tasks.values(), key=lambda task: (task.created_at, task.id), reverse=True)
         return News(kinds, newest_first, sorted(runs, key=lambda run: run.created_at, reverse=True))
 
-    def check_room(self, user_id: str) -> None:
-        self._config.check_room((each.user_id for each in self._streams), user_id)
-
     async def follow(
         self, user_id: str, *, again: bool, may_see: MaySee
     ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
         """What changes from now on; whoever was here before is first told to read everything again."""
-        mine = _Stream(user_id)
-        self._streams.add(mine)
-        self._watched.set()
-        news = stream(
-            mine.take,
-            woken=mine.woken,
-            limits=self._config,
-            is_stopped=lambda: self._stopped,
-            may_see=may_see,
-        )
-        try:
+        with self._streams.opened(_Stream(user_id)) as mine:
             yield EVERYTHING if again else News()
-            async with aclosing(news):
+            async with aclosing(self._streams.news(mine, mine.take, may_see=may_see)) as news:
                 async for each in news:
                     yield each
-        finally:
-            self._streams.discard(mine)
-            if not self._streams:
-                self._watched.clear()
 
 
 @asynccontextmanager

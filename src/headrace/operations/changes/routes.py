@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Depends, Header, Request, Response
@@ -14,18 +15,27 @@ from headrace.edge.authorization import Admin, Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
-from headrace.edge.streams import Heartbeat, MaySee, Revoked, TooManyStreams
+from headrace.edge.streams import (
+    KEEPALIVE,
+    EventStream,
+    Heartbeat,
+    MaySee,
+    Revoked,
+    RevokedOut,
+    TooManyStreams,
+    event,
+    event_stream,
+)
 from headrace.errors import Denied
 from headrace.operations.changes.live import Changes
 from headrace.operations.changes.model import Kind, News
 from headrace.schedules.schemas import ExecutionItemOut
-from headrace.tasks.routes.events import EventStream, RevokedOut
 from headrace.tasks.schemas import TaskItemOut
 from headrace.tasks.service import EVERYBODY
 
 router = Router(tags=["Operations"])
 
-_COME_BACK_AFTER_MS = 2000
+_COME_BACK_AFTER = timedelta(seconds=2)
 
 
 class ChangesOut(BaseModel):
@@ -102,8 +112,7 @@ async def follow_changes(
         for kind in (ResourceType.TASK, ResourceType.EXECUTION):
             await audit.record(tx, caller.who, Action.READ, Resource(kind, "*"), data=whose)
     news = changes.follow(caller.user_id, again=last_event_id is not None, may_see=_may_see(again, caller.user_id))
-    # nginx would otherwise gather events until it has a buffer full of them
-    return EventStream(_written(news), headers={"X-Accel-Buffering": "no"})
+    return event_stream(_written(news), come_back_after=_COME_BACK_AFTER)
 
 
 def _may_see(again: AuthenticateAgain, user_id: str) -> MaySee:
@@ -118,15 +127,13 @@ def _may_see(again: AuthenticateAgain, user_id: str) -> MaySee:
 
 
 async def _written(news: AsyncGenerator[News | Heartbeat | Revoked, None]) -> AsyncGenerator[bytes, None]:
-    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
     numbers = itertools.count(1)
     async with aclosing(news):
         async for each in news:
             match each:
                 case News():
-                    shown = ChangesOut.of(each).model_dump_json()
-                    yield f"id: {next(numbers)}\nevent: changed\ndata: {shown}\n\n".encode()
+                    yield event("changed", ChangesOut.of(each), id=next(numbers))
                 case Revoked():
-                    yield f"event: revoked\ndata: {RevokedOut().model_dump_json()}\n\n".encode()
+                    yield event("revoked", RevokedOut())
                 case Heartbeat():
-                    yield b": still here\n\n"
+                    yield KEEPALIVE

@@ -5,7 +5,7 @@ drops within its window. A broker that is away is waited for, and nothing is los
 """
 
 import asyncio
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 import nats
 import nats.errors
@@ -17,7 +17,7 @@ from nats.js.api import StreamConfig
 
 from headrace import logs
 from headrace.database import Database
-from headrace.errors import HeadraceError
+from headrace.loops import FailuresLogged, Waker, pause
 from headrace.outbox.envelope import envelope
 from headrace.outbox.nats import store
 from headrace.outbox.nats.config import NatsConfig
@@ -33,30 +33,25 @@ class NatsSender:
     def __init__(self, db: Database, config: NatsConfig) -> None:
         self._db = db
         self._config = config
-        self._woken = asyncio.Event()
+        self._waker = Waker()
         self.published = 0
 
     async def run(self, stop: asyncio.Event) -> None:
         """Publish until ``stop``, through whatever happens to the broker and the database."""
-        listening = asyncio.create_task(self._listen()) if self._config.listen else None
-        stopping = asyncio.create_task(stop.wait())
+        listening = asyncio.create_task(self._waker.listen(self._db, CHANNEL)) if self._config.listen else None
         try:
             while not stop.is_set():
-                try:
-                    await self._publish_until(stopping)
-                except HeadraceError as exc:
-                    log.warning("nats.failed", error=exc.code)
-                except _AWAY as exc:
-                    log.warning("nats.away", error=type(exc).__name__)
-                except Exception:
-                    log.exception("nats.failed")
-                await asyncio.wait([stopping], timeout=_AFTER_TROUBLE_S)
+                with FailuresLogged("nats.failed"):
+                    try:
+                        await self._publish_until(stop)
+                    except _AWAY as exc:
+                        log.warning("nats.away", error=type(exc).__name__)
+                await pause(_AFTER_TROUBLE_S, stop=stop)
         finally:
-            stopping.cancel()
             if listening is not None:
                 listening.cancel()
 
-    async def _publish_until(self, stopping: "asyncio.Task[bool]") -> None:
+    async def _publish_until(self, stop: asyncio.Event) -> None:
         """On one connection, for as long as it is good. It comes back by our own loop, not by the library's: what waits
         for a confirmation over a lost connection would wait for nothing."""
         client = await nats.connect(
@@ -65,10 +60,10 @@ class NatsSender:
         try:
             broker = client.jetstream(timeout=self._config.ack_within.total_seconds())
             await self._ensure_stream(broker)
-            while not stopping.done():
-                self._woken.clear()
+            while not stop.is_set():
+                self._waker.clear()
                 if await self.run_once(client, broker) == 0:
-                    await self._wait(stopping)
+                    await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
         finally:
             with suppress(*_AWAY):
                 await client.close()
@@ -125,17 +120,6 @@ class NatsSender:
             subjects = [f"{self._config.subject}.>"]
             await broker.add_stream(StreamConfig(name=self._config.stream, subjects=subjects))
             log.info("nats.stream_made", stream=self._config.stream)
-
-    async def _wait(self, stopping: "asyncio.Task[bool]") -> None:
-        waking = asyncio.create_task(self._woken.wait())
-        seconds = self._config.poll_every.total_seconds()
-        await asyncio.wait((waking, stopping), timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        waking.cancel()
-
-    async def _listen(self) -> None:
-        async with aclosing(self._db.listen(CHANNEL)) as notes:
-            async for _ in notes:
-                self._woken.set()
 
 
 async def _quiet(exc: Exception) -> None:

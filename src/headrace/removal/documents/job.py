@@ -1,4 +1,4 @@
-"""One document of any kind: told by its content, and given to whoever knows that kind.
+"""One document of any kind: recognised by its content, and passed to the code of that kind.
 
 A file from anywhere may be made to harm: call ``process`` in a child process, as ``confined_documents.carry_out`` does.
 """

@@ -15,7 +15,7 @@ _WORDS = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
 _SLANTED, _TRANSPARENT, _PALE, _LARGE, _CENTRED, _TILED = 0.3, 0.25, 0.15, 0.15, 0.1, 0.2
 _ON_MOST, _ON_MANY = 0.25, 0.15
 _IN_MARGIN, _SOLID, _SOLID_SLANTED, _PLAIN_SHAPE, _BACKDROP = -0.3, -0.25, -0.15, -0.3, -0.3
-# What is there once could be a part of the page: without words of a mark, somebody must look.
+# A single copy could be part of the page: without the words of a mark, the user must confirm it.
 _MOST_FOR_ONE = 0.6
 _SHORTEST = 3  # letters of a mark
 TRANSPARENT_BELOW = 0.85
@@ -89,7 +89,7 @@ def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:
         (_PALE * (traits.pale and not traits.transparent), "it is pale"),
         (_LARGE * (traits.span >= _LARGE_SPAN), "it is large"),
         (_CENTRED * traits.centred, "it is in the middle"),
-        (_TILED * traits.tiled, f"it is there {traits.copies_a_page:.0f} times a page"),
+        (_TILED * traits.tiled, f"it occurs {traits.copies_a_page:.0f} times a page"),
         (_repetition(traits), f"it is on {traits.pages} of {traits.of_pages} pages"),
         (_IN_MARGIN * (traits.in_margin and not traits.slanted), "it is in the margin, as headers and page numbers"),
         (_solidity(traits), "it is neither transparent nor pale"),

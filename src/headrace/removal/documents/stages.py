@@ -58,17 +58,17 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
 
 def inpaint(order: StageOrder, progress: Progress) -> StageReport:
     """Take off what was chosen, and hold the result against the original: page by page, object by object."""
-    told = order.order
-    result = Names.CLEANED if _is_old(order) and told.output_format == DocumentKind.OLD_SLIDES else order.result
+    wanted = order.order
+    result = Names.CLEANED if _is_old(order) and wanted.output_format == DocumentKind.OLD_SLIDES else order.result
     report = job.process(
         DocumentOrder(
             _source(order),
             result=order.path(result),
             mode=Mode.MANUAL,
             only=tuple(order.earlier["chosen"]),
-            pages=tuple(changed_pages(told.pages, told.hints, named=bool(told.candidates))),
+            pages=tuple(changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates))),
             password=order.password,
-            break_signature=told.break_signature,
+            break_signature=wanted.break_signature,
         ),
         progress,
     )
@@ -176,12 +176,12 @@ def _around(corners: list[tuple[int, int]]) -> Rectangle:
 
 def _first_page(order: StageOrder) -> int:
     """The first page that has one of the marks and was to be changed."""
-    told = order.order
+    wanted = order.order
     chosen = set(order.earlier["chosen"])
-    ranges = changed_pages(told.pages, told.hints, named=bool(told.candidates))
+    ranges = changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates))
     pages = sorted({page for each in order.earlier["candidates"] if each["id"] in chosen for page in each["pages"]})
-    wanted = [page for page in pages if not ranges or any(first <= page <= last for first, last in ranges)]
-    return int((wanted or pages or [1])[0])
+    changed = [page for page in pages if not ranges or any(first <= page <= last for first, last in ranges)]
+    return int((changed or pages or [1])[0])
 
 
 def _drawn(path: str, number: int, password: str | None) -> Picture:

@@ -127,7 +127,7 @@ def _codes(picture: Picture) -> NDArray[np.int32]:
 
 
 def _fewer(codes: NDArray[np.int32], most: int) -> NDArray[np.int32]:
-    """So many colours that stand for all of these, by median cut."""
+    """A palette of this many colours, by median cut."""
     unique = np.unique(codes)
     if len(unique) <= most:
         return unique

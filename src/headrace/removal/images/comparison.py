@@ -1,4 +1,4 @@
-"""Pictures for somebody to look at: before, mask and after beside each other; and masks that somebody drew."""
+"""Comparisons for people: before, mask and after side by side; and user-drawn masks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Pictures in a child process of little power: without network, secrets and much memory; killed when nobody waits."""
+"""Pictures in a child process of little power: without network, secrets and much memory; killed with its parent."""
 
 import importlib.util
 from collections.abc import Callable

@@ -22,7 +22,7 @@ _LEAST_FLAT = 0.2  # of the mark
 
 
 def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
-    """What is there of the mark's outline, about 1 where all of it is. ``tint`` is its colour times alpha (H W 3)."""
+    """How much of the mark's outline is present, about 1 for all of it. ``tint`` is its colour times alpha (H W 3)."""
     if not loose.any():
         return 0.0
     here = _around(loose)

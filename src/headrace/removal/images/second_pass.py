@@ -1,7 +1,7 @@
 """A picture worked on twice, the second time mirrored: what both passes agree on is better than either.
 
 The eye, the solver and the filling all err, and differently where left is right. The mean of both is nearer to what
-lies under the mark: docs/why/removal.md has the figures.
+lies under the mark: docs/why/removal-images.md has the figures.
 """
 
 from dataclasses import replace

@@ -57,7 +57,7 @@ def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", thread
     """What is left of the mark in all results together, by the eye and by its outline.
 
     Each is now and then mistaken: the eye takes grain that was amplified for a mark, and of an outline there is some
-    by chance. What both find is there.
+    by chance. What both find is residue.
     """
     import numpy as np
 

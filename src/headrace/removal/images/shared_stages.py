@@ -42,10 +42,10 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
     learnt = order.path(Names.MATTE)
     if not Path(learnt).exists():
-        told = _learn(order, picture, hints, progress)
-        if told is None:
+        learned = _learn(order, picture, hints, progress)
+        if learned is None:
             return None
-        keeping.save(*told, learnt)
+        keeping.save(*learned, learnt)
     matte, score = keeping.load(learnt)
     if matte.loose.shape != picture.shape[:2]:
         return None
@@ -81,7 +81,7 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     for name in order.views:
         try:
             view, _ = formats.read(order.path(name))
-        except formats.BROKEN:  # it is told when its own turn comes
+        except formats.BROKEN:  # reported when its own turn comes
             continue
         if view.shape == picture.shape:
             views.append(view)
@@ -94,12 +94,12 @@ def learn_from(
     views: list[Picture], order: StageOrder, hints: Hints | None, progress: Progress
 ) -> tuple[Matte, float] | None:
     """The mark that all of these have in common, and how sure it is one."""
-    told = hints is not None and bool(hints.boxes or hints.polygons)
+    has_hints = hints is not None and bool(hints.boxes or hints.polygons)
     matte, score = learn(
-        # One order, whoever comes first: by their content, for nothing else is the same for all of them.
+        # By content, which is the same for all tasks of the batch: each of them learns the same mark.
         sorted(views, key=lambda view: view[::16, ::16].tobytes()),
         allowed=_allowed(hints, views[0].shape[:2]),
-        least_score=0.0 if told else LEAST_SCORE,
+        least_score=0.0 if has_hints else LEAST_SCORE,
         threads=order.threads,
         progress=lambda percent: progress(10 + 70 * percent // 100),
     )

@@ -143,7 +143,7 @@ def _restored(order: StageOrder, picture: Picture, restored: Picture, facts: dic
 def held_back(
     order: StageOrder, code: FailureCode, facts: dict[str, Any], before: Picture, after: Picture
 ) -> StageReport:
-    """A result that is not handed out; before whoever ordered it takes it as it is, and pays, they see this of it."""
+    """A result that is not handed out: its owner sees a small picture of it before accepting and paying for it."""
     save_unpaid(order.path(Names.HELD_BACK), [(before, after)])
     return StageReport(facts, keeps=[Names.HELD_BACK], refused=code, reason=facts.get("reason"))
 
@@ -286,10 +286,10 @@ def _plain(path: str) -> Picture:
 
 
 def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
-    told = order.order
-    boxes = tuple(box for hint in told.hints for box in hint.boxes)
-    polygons = tuple(tuple(corners) for hint in told.hints for corners in hint.polygons)
-    keep = tuple(box for hint in told.hints for box in hint.keep)
+    wanted = order.order
+    boxes = tuple(box for hint in wanted.hints for box in hint.boxes)
+    polygons = tuple(tuple(corners) for hint in wanted.hints for corners in hint.polygons)
+    keep = tuple(box for hint in wanted.hints for box in hint.keep)
     height, width = picture.shape[:2]
     for left, top, _, _ in (*boxes, *keep):
         if left >= width or top >= height:
@@ -297,7 +297,7 @@ def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     if any(x > width or y > height for corners in polygons for x, y in corners):
         raise HintUnusable(f"A polygon has a corner outside the picture of {width} x {height} pixels.")
     mask = None
-    if told.mask_asset_id is not None:
+    if wanted.mask_asset_id is not None:
         try:
             mask = read_mask(order.path(Names.MASK))
         except formats.BROKEN as exc:

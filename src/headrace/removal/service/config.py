@@ -16,7 +16,7 @@ class RemoverConfig:
     memory_bytes: int = 5 * 1024**3
     cpu_seconds: int = 3600
     wall_seconds: int = 3600
-    look_seconds: float = 600  # for a whole look, which nobody pays for and others wait behind
+    look_seconds: float = 600  # for a free detection, behind which others wait
     file_bytes: int = 8 * 1024**3
     spare: int = 1  # children that are kept ready for the next file: each serves one alone
 

@@ -1,4 +1,4 @@
-"""How far a removal is, and how long it will still take: told as the child tells it, no more often than is read."""
+"""Progress and remaining time of a removal, reported by the child, at most as often as people read it."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Passwords of documents: encrypted while their task is there to need them.
+"""Passwords of documents: encrypted, and kept as long as their task needs them.
 
 They are deleted in the transaction that ends it, by the database: ``tr_tasks_forget_password``.
 """

@@ -188,7 +188,7 @@ async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Res
 )
 async def see_held_back(task_id: TaskIdPath, caller: Reader, db: Db, files: FilesDep) -> Response:
     """What you would get for `accept_poor`, before you pay for it: the whole picture before on the left and after on
-    the right, each at half its size and 320 pixels at most, the right one stamped. It is there where `held_back` says
+    the right, each at half its size and 320 pixels at most, the right one stamped. It exists where `held_back` says
     so, for three removals of one file a day and thirty of one user."""
     async with db.transaction() as tx:
         found = await service.get_removal(tx, caller, task_id)

@@ -44,7 +44,7 @@ class RightsIn(_Body):
     ]
     statement: Annotated[
         Annotated[Text, Field(min_length=1, max_length=2000)] | None,
-        Field(description="In your own words, for whoever asks later: a contract's number, a name."),
+        Field(description="In your own words, for later questions: a contract's number, a name."),
     ] = None
 
     def rights(self) -> Rights:
@@ -57,7 +57,7 @@ class QuoteIn(_Body):
     asset_ids: Annotated[list[AssetId], Field(min_length=1, max_length=MOST_FILES)]
     quality: Quality = "STANDARD"
     mode: Annotated[
-        Mode, Field(description="`AUTO` finds the mark, and asks where it is not certain; `MANUAL` is told.")
+        Mode, Field(description="`AUTO` finds the mark, and asks where it is not certain; `MANUAL` is has_hints.")
     ] = "AUTO"
     output_format: Annotated[
         Annotated[str, Field(pattern="^[a-z0-9]{2,8}$")] | None,
@@ -122,9 +122,12 @@ class DetectIn(_Body):
     password: Password = None
 
     def wanted(self) -> Wanted:
-        told = any(hint.boxes or hint.polygons for hint in self.hints)
+        has_hints = any(hint.boxes or hint.polygons for hint in self.hints)
         return Wanted(
-            mode="MANUAL" if told else "AUTO", hints=self.hints, break_signature=True, password=_plain(self.password)
+            mode="MANUAL" if has_hints else "AUTO",
+            hints=self.hints,
+            break_signature=True,
+            password=_plain(self.password),
         )
 
 

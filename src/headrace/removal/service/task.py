@@ -1,7 +1,7 @@
 """A removal as a task: its four steps, each in a child, resumable at each of them, on any machine.
 
 The handler runs on the worker's loop and does what needs the database and the storage. Everything that touches a
-stranger's bytes happens in a child that has neither, no network, and no files but those of the folder it is told.
+stranger's bytes happens in a child that has neither, no network, and no files but its folder's.
 Canceling the handler kills the child at once. A child that dies fails the attempt; the next one goes on at the step.
 """
 
@@ -131,7 +131,7 @@ class Remover:
 
     @asynccontextmanager
     async def _job(self, context: TaskContext, order: RemovalOrder) -> AsyncIterator["_Job"]:
-        """Whoever ordered it is told what is wrong with the file; what is wrong with us is in our log."""
+        """Errors of the file reach the user; errors of ours stay in the log."""
         try:
             asset = await self._asset(order.asset_id, context.user_id, order.sha256)
             # Anybody can submit a look, with any payload; by the format it is decided which child opens the file.
@@ -269,7 +269,7 @@ class _Job:
                     await self._note(stage, step, report)
                     if report.refused is not None:
                         refused = report
-                        if stage is not Stage.DETECTING:  # which has done its part, and found what is told
+                        if stage is not Stage.DETECTING:  # it has done its part: its candidates are listed
                             raise refusal(report, self.order)
                 if stage is Stage.PACKAGING:
                     made = step.detail["result"] if resumed else await self._pack(step)
@@ -295,7 +295,7 @@ class _Job:
         views = []
         if stage is Stage.DETECTING and self.order.batch_id is not None:
             views = await self._need_views(self.order.batch_id)
-        told = StageOrder(
+        stage_order = StageOrder(
             self.asset.media_type,
             stage,
             str(self.space.folder),
@@ -306,10 +306,10 @@ class _Job:
         )
         if self.order.format == Format.PPT and stage in (Stage.DETECTING, Stage.INPAINTING):
             await self._need_converted()
-        report = await self.remover.in_child(told, self.pace)
+        report = await self.remover.in_child(stage_order, self.pace)
         if Names.CLEANED in report.keeps:
-            await self.remover.convert(self.space, self.space.made(Names.CLEANED).name, told.result, self.pace)
-            return replace(report, keeps=[told.result])
+            await self.remover.convert(self.space, self.space.made(Names.CLEANED).name, stage_order.result, self.pace)
+            return replace(report, keeps=[stage_order.result])
         return report
 
     async def _need_converted(self) -> None:

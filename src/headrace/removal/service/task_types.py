@@ -52,7 +52,7 @@ def removal_types(remover: Removes | None = None) -> Registry:
         DETECT,
         queue=QUEUE,
         submit=USERS,
-        # It costs nothing: nobody's looks keep orders waiting. So no priority, though somebody sits before a screen: of
+        # It is free, and must not delay orders. So no priority, though a person waits before a screen: of
         # each user and type one is taken in turn, and where one file is worked on at a time, looks would be all.
         limit_key="user",
         max_running_per_key=1,

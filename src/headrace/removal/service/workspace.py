@@ -1,7 +1,7 @@
 """The files of one removal on this machine, and what of them is kept in storage from one step to the next.
 
 A step's files have names of their own for each try, so that a late worker never overwrites what a later attempt has
-made; the step's ``detail`` names them. Whoever goes on, here or on another machine, fetches what it needs. The sweep
+made; the step's ``detail`` names them. The next attempt, here or on another machine, fetches what it needs. The sweep
 takes them a day after the task is over.
 """
 
@@ -28,7 +28,7 @@ class Workspace:
     """A folder under ``root`` for as long as it is open."""
 
     def __init__(self, root: Path, storage: Storage, *, task_id: str, user_id: str) -> None:
-        # Children that work here cannot list it: they find what they were told, and nobody else's.
+        # Children that work here cannot list it: they find the files of their order, and no others.
         self.folder = root / secrets.token_hex(16)
         self._storage = storage
         self._user_id = user_id
@@ -66,7 +66,7 @@ class Workspace:
         return await self._storage.fetch(stored, self.path(name))
 
     async def keep(self, names: Iterable[str]) -> dict[str, str]:
-        """Store these for whoever goes on; gives what a step's detail has to name."""
+        """Store these for the next attempt; gives the names for the step's detail."""
         stored: dict[str, str] = {}
         for name in names:
             path = self.made(name)

@@ -1,4 +1,4 @@
-"""The result's own file, decoded anew: whole, in time, without the mark. What was meant to be written is no proof."""
+"""The check of the written file, decoded again: complete, in time, without the mark."""
 
 import bisect
 import math
@@ -26,11 +26,11 @@ Heed = Callable[[float], object]
 _LOOKED_AT = 24  # frames that are kept for the second look and for the preview
 _LOOKS = 4  # of these, that the eye looks at: it knows where
 _SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
-_MOSTLY = 0.7  # of the looks: so many see what belongs to a mark
+_MOSTLY = 0.7  # of the looks detect what belongs to a mark
 _LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
 _LASTS = 0.3  # of the mark's edges: so much that stays of them is seen
 _WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
-# Times as steep along the mark's edges as beside them, where somebody said where it is and will look, and elsewhere:
+# Times as steep along the mark's edges as beside them, in user-drawn boxes, and elsewhere:
 # pictures that never had a mark have up to 1.2.
 _EMBOSSED, _READABLE = 1.4, 1.8
 _DENSER = 2  # times as much of it as around it
@@ -88,7 +88,7 @@ def check(
     order: VideoOrder, source: Facts, samples: list[Sample], marks: list[Mark], chosen: list[Mark], remover: Remover,
     package: Package, heed: Heed,
 ) -> tuple[Check, Result]:  # fmt: skip
-    """Whether the file may be handed out; ``heed`` is told how far it is, 0 to 1, and may raise to end it."""
+    """Whether the file may be handed out; ``heed`` receives the progress, 0 to 1, and may raise to end it."""
     assert order.result is not None
     result = Result(probe(order.result))
     reason = _out_of_shape(source, result.facts, package.stamps)
@@ -104,13 +104,13 @@ def check(
     if reason is None and worst is not None and worst.residue > GHOST:
         reason = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on."
         remains = held_back = True
-    if reason is None and result.compared == 0 and not order.told:
+    if reason is None and result.compared == 0 and not order.has_hint:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None:
         again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
-    if reason is None and not order.told:
+    if reason is None and not order.has_hint:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
         if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
             reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True
@@ -182,7 +182,7 @@ def _seen_again(
     order: VideoOrder, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
     heed: Callable[[], object],
 ) -> tuple[Box, bool] | None:  # fmt: skip
-    """Where the eye, told that there was a mark, still sees one: a letter that was overlooked is in no outline.
+    """Where the network, knowing of the mark, still detects one: a missed letter is in no outline.
 
     And whether that is where the mark was, and not beside it.
     """
@@ -198,13 +198,13 @@ def _seen_again(
         samples, shown = rested(path, mark.window, result.samples, facts)
         inner = wider(mark, shown)  # the eye needs the surroundings to tell a faint mark from the picture
         placed = Placed((0, 0, 1, 1), begins, ends)
-        found = detecting.told(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
+        found = detecting.from_hints(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         near = _near(mark, found, shown)
         allowed = detecting.allowed(found, [] if path else barred)
-        if order.told:
-            allowed &= near  # somebody said where it ends
+        if order.has_hint:
+            allowed &= near  # the user drew its limits
         elif path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
-            # What is beside a mark and of it is there in all pictures; other words and things are in some.
+            # Missed parts of the mark beside it are in all pictures; other words and things are in some.
             allowed &= near | (np.mean([look.odds > 0 for look in found.looks], 0) > _MOSTLY)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
         inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
@@ -212,11 +212,11 @@ def _seen_again(
         seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
         # What stays beside it, while the pictures beneath change, is a part that was overlooked.
         stays = solving.stays_with(near, found, samples, shown.layout) & ~near
-        beside = 0 if order.told else int((stays & detecting.allowed(found, [] if path else barred)).sum())
-        if order.told and not _denser(found, near):
+        beside = 0 if order.has_hint else int((stays & detecting.allowed(found, [] if path else barred)).sum())
+        if order.has_hint and not _denser(found, near):
             seen = False
         lasts = _lasting(mark, path, originals, source, result)
-        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.told else _READABLE)
+        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.has_hint else _READABLE)
         if seen or ghost or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
             box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
@@ -304,7 +304,7 @@ def _path_in(mark: Mark, samples: list[Sample], facts: Facts) -> Path:
 
 
 def wider(mark: Mark, facts: Facts, times: int = 1) -> Box:
-    """The mark with as much around it as it is high, or so many times that."""
+    """The mark with a margin of its height, or a multiple of that."""
     top, bottom, left, right = mark.inner
     return _wider((top, bottom, left, right), times * max(_BESIDE, min(bottom - top, right - left)), facts)
 

@@ -1,4 +1,4 @@
-"""Clips in a child process of little power: without network, secrets and much memory; killed when nobody waits."""
+"""Clips in a child process of little power: without network, secrets and much memory; killed with its parent."""
 
 import importlib.util
 from collections.abc import Callable

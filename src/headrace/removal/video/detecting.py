@@ -26,12 +26,16 @@ SAME = 0.5  # boxes that share so much of the smaller one are one mark
 _MOST_SEEDS = 24
 _PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
 _MANY_BACKGROUNDS = 5  # more than two that say all there is to say
-_FEW, _ONCE, _MANY_PICTURES = 0.6, 0.25, 8  # what is left of a score with fewer, and where there are so many others
+_FEW, _ONCE, _MANY_PICTURES = (
+    0.6,
+    0.25,
+    8,
+)  # factors of a score for few views and for one; views that count as many
 _STILL = 0.9  # of the eye's score, where the clip stands still
 _WIDEST = 0.35  # of the frame: more is no mark, unless it persists
 _TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
-_STEPS_AT = 300_000  # pixels in which outlines are compared, at the most
-STAYS = 0.9  # of the samples: what is there so often does not move
+_STEPS_AT = 300_000  # pixels at most in which outlines are compared
+STAYS = 0.9  # of the samples: what is present this often does not move
 _SHORTEST = 16  # pixels of the longer side: what is smaller is no mark
 _CLOSER = 6  # frames that are looked at closely
 _REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
@@ -49,12 +53,12 @@ class Found:
     inner: Box = (0, 0, 0, 0)  # without its surroundings
     score: float = 0.0
     reasons: list[str] = field(default_factory=list)
-    given: NDArray[np.bool_] | None = None  # where somebody drew it, of the box
+    given: NDArray[np.bool_] | None = None  # the user-drawn part of the box
     looks: list[looking.Look] = field(default_factory=list)  # closer ones at the box, in frames that have the mark
     pictures: list[Picture] = field(default_factory=list)  # what was looked at
     path: tracking.Path = ()  # of a window that moves with it: boxes are the window's pixels, samples what it shows
     window: tuple[int, int] = (0, 0)  # height and width
-    within: tuple[float, float] | None = None  # seconds: at other times nothing changes, because somebody said so
+    within: tuple[float, float] | None = None  # seconds: at other times nothing changes, as the user wants
 
     @property
     def moves(self) -> bool:
@@ -74,11 +78,11 @@ class Seed:
     samples: tuple[int, ...]  # in which it was seen
 
 
-def told(
+def from_hints(
     facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int,
     heed: Heed, *, most: int = _CLOSER,
 ) -> list[Found]:  # fmt: skip
-    """What somebody says is a mark: it is in every frame of its time."""
+    """Marks by the user's hints: present in every frame of their time."""
     found = []
     if mask is not None and mask.any():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
@@ -116,7 +120,7 @@ def _given(
 
 
 def allowed(found: Found, barred: list[Box]) -> NDArray[np.bool_]:
-    """Where in its box a mark may be: inside what was told or seen, with a margin, and not in what is to be kept."""
+    """Where in its box a mark may be: inside drawn or detected parts, with a margin, and not in areas to keep."""
     top, bottom, left, right = found.box
     mask = np.ones((bottom - top, right - left), np.bool_)
     for first, last, begin, end in barred:
@@ -312,7 +316,7 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
         found.score = _STILL * found.seen if found.presence.there.mean() > STAYS else _FEW * found.seen
         found.reasons.append("the picture around it does not change, so it may belong to it")
     else:
-        # A title, or writing of the scene, is there as long as one picture is: where many are, that is what it is.
+        # A title, or writing of the scene, stays as long as one picture: over many pictures it is a mark.
         found.score = found.seen * (_ONCE if others >= _MANY_PICTURES else _FEW)
         found.reasons.append(f"it is seen over {count} of {others} different pictures alone")
     found.score = round(found.score, 3)

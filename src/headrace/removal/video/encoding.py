@@ -1,8 +1,8 @@
 """Which encoder packs the result, and how.
 
-A browser must play it, and nobody should get another kind of file than they gave. So the codec is the source's where
-browsers play that one and an encoder for it is there; else AV1, in WebM VP9. docs/why/removal.md says what that means
-for licences.
+A browser must play it, and the result should be of the same kind as the source. So the codec is the source's where
+browsers play that one and an encoder is installed; else AV1, in WebM VP9. docs/why/removal-videos.md says what
+that means for licences.
 """
 
 from fractions import Fraction
@@ -20,7 +20,7 @@ _ENCODERS = {
 _NAMES = {"h264": Codec.H264, "av1": Codec.AV1, "libdav1d": Codec.AV1, "vp9": Codec.VP9, "vp8": Codec.VP9}
 _HELD = {"webm": (Codec.VP9, Codec.AV1), "mov": (Codec.H264,)}  # what kinds of files can hold; others hold all
 _DEEP = "yuv420p10le"
-_CRF = "16"  # of H.264: nobody sees the difference
+_CRF = "16"  # of H.264: visually lossless
 # What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
 _MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
 
@@ -36,7 +36,7 @@ def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
     if asked is not Codec.AUTO:
         name = encoder(asked)
         if name is None:
-            raise EncoderMissing(f"No encoder for {asked} is there: choose another with --codec.")
+            raise EncoderMissing(f"No encoder for {asked} is installed: choose another with --codec.")
         if asked not in held:
             raise EncoderMissing(f"A result that ends in .{container} holds no {asked}: choose {' or '.join(held)}.")
         return asked, name

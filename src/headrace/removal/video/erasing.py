@@ -1,4 +1,4 @@
-"""Taking one mark off one frame, in the decoder's planes; and how strong it is there."""
+"""Taking one mark off one frame, in the decoder's planes; and its strength in that frame."""
 
 from typing import Any
 

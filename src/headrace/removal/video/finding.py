@@ -180,7 +180,7 @@ def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
 
 
 def _passes(moving: Found, other: Found, samples: list[Sample], share: float) -> bool:
-    """Whether what was found in one place is of the mark that moves: that is there for such a share of its time."""
+    """Whether a detection in one place belongs to the moving mark, which is there for a similar share of its time."""
     times = {each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there}
     top, bottom, left, right = moving.inner
     over = {

@@ -1,4 +1,4 @@
-"""Taking off a mark that moves: found in each frame by its outline, and taken off where it is there."""
+"""Taking off a mark that moves: found in each frame by its outline, and removed where it is present."""
 
 import copy
 from typing import Any

@@ -38,7 +38,7 @@ from headrace.removal.video.sampling import Sample, sample
 # How far the work is, in percent, when a stage begins.
 _PROBED, _SAMPLED, _FOUND, _SOLVED, _WRITTEN, _CHECKED = 1, 8, 18, 22, 88, 99
 
-# The score of what persists without an outline: somebody must say whether it is a mark.
+# The score of what persists without an outline: the user must confirm it.
 _UNSHOWN = 0.6
 _FURTHER = 4  # times the height of a mark, around it: its words may be overlooked where only its logo is seen
 _MORE_TRIES = 2  # where the check says what to do otherwise
@@ -49,7 +49,7 @@ _HIDES = 0.85  # of alpha: what lets so little through and moves may be a thing 
 def process(order: VideoOrder, progress: Progress) -> VideoReport:
     """Look for marks in a clip, and take them off if a result is asked for.
 
-    Writes straight to the files that the order names. ``progress`` is told percents, many times a second; what it
+    Writes straight to the files that the order names. ``progress`` receives percents, many times a second; what it
     raises ends the work. Raises ``ClipUnreadable``, ``HintUnusable``, ``CandidateUnknown``, ``TargetUnusable``,
     ``EncoderMissing`` and ``ModelDamaged``.
     """
@@ -59,13 +59,13 @@ def process(order: VideoOrder, progress: Progress) -> VideoReport:
 def detect(order: VideoOrder, progress: Progress) -> VideoReport:
     """What may be a mark; with ``order.marks``, their masks go to that file."""
     began = time.monotonic()
-    told = _looked(order, progress, (_PROBED, 40, 99))
+    sampled = _looked(order, progress, (_PROBED, 40, 99))
     if order.marks is not None:
-        marks.save(told.marks, order.marks)
+        marks.save(sampled.marks, order.marks)
     if order.overlay is not None:
-        looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
+        looks.overlay(sampled.facts, sampled.samples, [each.candidate for each in sampled.marks], order.overlay)
     progress(100)
-    return _report(told, None, None, began)
+    return _report(sampled, None, None, began)
 
 
 def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = None) -> VideoReport:
@@ -74,24 +74,24 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
     assert order.result is not None
     if found is None and order.marks is not None:
         found = marks.load(order.marks)
-    told = _looked(order, progress, (_PROBED, _SAMPLED, _FOUND), found)
-    chosen = _chosen(told.marks, order)
+    sampled = _looked(order, progress, (_PROBED, _SAMPLED, _FOUND), found)
+    chosen = _chosen(sampled.marks, order)
     if order.overlay is not None:
-        looks.overlay(told.facts, told.samples, [each.candidate for each in told.marks], order.overlay)
+        looks.overlay(sampled.facts, sampled.samples, [each.candidate for each in sampled.marks], order.overlay)
     if not chosen:
-        return _report(told, *_nothing(told.marks), began)
-    done = _carried_out(order, told, chosen, progress)
+        return _report(sampled, *_nothing(sampled.marks), began)
+    done = _carried_out(order, sampled, chosen, progress)
     if isinstance(done, str):
-        return replace(_report(told, Outcome.FAILED, done, began), trouble=_trouble(told, chosen))
-    done, chosen = _improved(order, told, done, chosen, progress)
+        return replace(_report(sampled, Outcome.FAILED, done, began), trouble=_trouble(sampled, chosen))
+    done, chosen = _improved(order, sampled, done, chosen, progress)
     check, package = done.check, done.package
     if check.held_back and order.accept_poor:
         check = replace(check, passed=True, reason=None)
-    report = _report(told, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
+    report = _report(sampled, Outcome.REMOVED if check.passed else Outcome.FAILED, check.reason, began)
     if not check.passed:
-        Path(order.result).unlink(missing_ok=True)  # nobody is to take it for a result
+        Path(order.result).unlink(missing_ok=True)  # it must not be taken for a result
     if order.preview is not None and (check.passed or check.held_back):
-        looks.compare(told.facts, told.samples, done.written.facts, done.written.samples, order.preview)
+        looks.compare(sampled.facts, sampled.samples, done.written.facts, done.written.samples, order.preview)
     progress(100)
     return replace(
         report,
@@ -99,42 +99,42 @@ def remove(order: VideoOrder, progress: Progress, *, found: list[Mark] | None = 
         method=done.method if check.passed else None,
         check=check,
         codec=package.codec,
-        bit_rate=int(8 * package.bytes / max(told.facts.seconds, 0.04)),
+        bit_rate=int(8 * package.bytes / max(sampled.facts.seconds, 0.04)),
         warnings=tuple(package.warnings),
         frames_a_second=round(package.written / max(done.seconds, 1e-3), 1),
-        trouble=_trouble(told, chosen) if check.remains and not check.passed else None,
+        trouble=_trouble(sampled, chosen) if check.remains and not check.passed else None,
     )
 
 
 def _improved(
-    order: VideoOrder, told: "_Told", done: "_Done", chosen: list[Mark], progress: Progress
+    order: VideoOrder, sampled: "_Sampled", done: "_Done", chosen: list[Mark], progress: Progress
 ) -> tuple["_Done", list[Mark]]:
-    """The best of some more tries, with the marks as they were tried; the same for whoever takes it as it is, so that
-    they get what they were shown."""
+    """The best of some more tries, with the marks as they were tried. A user who accepts a poor result gets the same,
+    which they were shown."""
     for _ in range(_MORE_TRIES):
-        other = _otherwise(order, told, chosen, done.check, lambda: progress(_CHECKED))
-        again = None if other is None else _carried_out(order, told, other, lambda _: progress(_CHECKED))
+        other = _otherwise(order, sampled, chosen, done.check, lambda: progress(_CHECKED))
+        again = None if other is None else _carried_out(order, sampled, other, lambda _: progress(_CHECKED))
         if other is None or again is None or isinstance(again, str):
             break
         if done.check.held_back and not (again.check.passed or again.check.held_back):
             # Worse, and written over the one before: where that is to be handed out, it is written once more.
-            former = _carried_out(order, told, chosen, lambda _: progress(_CHECKED)) if order.accept_poor else done
+            former = _carried_out(order, sampled, chosen, lambda _: progress(_CHECKED)) if order.accept_poor else done
             return (done if isinstance(former, str) else former), chosen
         done, chosen = again, other
     return done, chosen
 
 
-def _trouble(told: "_Told", chosen: list[Mark]) -> Trouble | None:
+def _trouble(sampled: "_Sampled", chosen: list[Mark]) -> Trouble | None:
     """Whether it is the kind of mark that kept it from going."""
     if any(each.candidate.kind in (Kind.MOVING, Kind.PARTLY) for each in chosen):
         return Trouble.MOVES
-    clip = told.facts.told()
+    clip = sampled.facts.clip()
     wide = any(each.candidate.share(clip.width, clip.height) > _WIDE for each in chosen)
     return Trouble.WIDE if wide else None
 
 
 def _otherwise(
-    order: VideoOrder, told: "_Told", chosen: list[Mark], check: Check, heed: Callable[[], object]
+    order: VideoOrder, sampled: "_Sampled", chosen: list[Mark], check: Check, heed: Callable[[], object]
 ) -> list[Mark] | None:
     """The marks as they are to be tried once more, by what the check says; None where that would not help."""
     if check.passed:
@@ -146,9 +146,9 @@ def _otherwise(
         return [*(each for each in chosen if each.candidate.kind is not Kind.FIXED), *faded] if fixed else None
     if check.seen_within and any(not each.filled for each in chosen):
         return [replace(each, filled=True) for each in chosen]
-    if check.seen_again is not None and not order.told:
-        # Some of it was overlooked: what lies around is looked at as if somebody had said that the mark goes on there.
-        return [_looked_wider(mark, order, told, heed) for mark in chosen]
+    if check.seen_again is not None and not order.has_hint:
+        # Some of it was overlooked: the surroundings are searched as if the user had drawn them.
+        return [_looked_wider(mark, order, sampled, heed) for mark in chosen]
     return None
 
 
@@ -163,18 +163,18 @@ class _Done:
     seconds: float  # that writing took
 
 
-def _carried_out(order: VideoOrder, told: "_Told", chosen: list[Mark], progress: Progress) -> _Done | str:
+def _carried_out(order: VideoOrder, sampled: "_Sampled", chosen: list[Mark], progress: Progress) -> _Done | str:
     """The result, written and checked; or why there can be none."""
     assert order.result is not None
-    keep = turning.keep_as_stored(order, told.facts)
-    remover = Remover(told.facts, chosen, told.samples, heed=lambda: progress(_FOUND), keep=keep)
+    keep = turning.keep_as_stored(order, sampled.facts)
+    remover = Remover(sampled.facts, chosen, sampled.samples, heed=lambda: progress(_FOUND), keep=keep)
     if remover.hopeless is not None:
         return remover.hopeless
     progress(_SOLVED)
-    package = Package(told.facts, order.result, codec=order.codec, quality=order.quality, threads=order.threads)
+    package = Package(sampled.facts, order.result, codec=order.codec, quality=order.quality, threads=order.threads)
 
     def work(frame: object) -> list[object]:
-        share = min(1.0, package.written / max(1, told.facts.frames))
+        share = min(1.0, package.written / max(1, sampled.facts.frames))
         progress(_SOLVED + int(share * (_WRITTEN - _SOLVED)))
         return remover.take(frame)
 
@@ -182,17 +182,17 @@ def _carried_out(order: VideoOrder, told: "_Told", chosen: list[Mark], progress:
     package.write(work, remover.rest)
     spent = time.monotonic() - writing
     check, written = checking.check(
-        order, told.facts, told.samples, told.marks, chosen, remover, package,
+        order, sampled.facts, sampled.samples, sampled.marks, chosen, remover, package,
         lambda share: progress(_WRITTEN + int(share * (_CHECKED - _WRITTEN))),
     )  # fmt: skip
     return _Done(package, remover.method, check, written, spent)
 
 
-def _looked_wider(mark: Mark, order: VideoOrder, told: "_Told", heed: Callable[[], object]) -> Mark:
+def _looked_wider(mark: Mark, order: VideoOrder, sampled: "_Sampled", heed: Callable[[], object]) -> Mark:
     """The mark with what belongs to it further around; as it was where nothing does."""
-    views, shown = mark.views(told.samples, told.facts)
+    views, shown = mark.views(sampled.samples, sampled.facts)
     wider = checking.wider(mark, shown, _FURTHER if mark.candidate.backgrounds >= solving.MANY_PICTURES else 1)
-    found = detecting.told(shown, views, [(wider, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
+    found = detecting.from_hints(shown, views, [(wider, Placed((0, 0, 1, 1)))], None, order.threads, heed)[0]
     if not mark.path:
         spans = mark.candidate.spans
         there = [any(begins <= each.seconds < ends for begins, ends in spans) for each in views]
@@ -201,7 +201,7 @@ def _looked_wider(mark: Mark, order: VideoOrder, told: "_Told", heed: Callable[[
     known[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.alpha > solving.FAINTEST
     here = np.ascontiguousarray(known[found.box[0] : found.box[1], found.box[2] : found.box[3]])
     found.given = solving.persisting(found, views, shown.layout, here)
-    barred = [] if mark.path else turning.keep_as_stored(order, told.facts)
+    barred = [] if mark.path else turning.keep_as_stored(order, sampled.facts)
     allowed = detecting.allowed(found, barred)
     matte = solving.matte_of(found, views, shown.layout, allowed, heed)
     if matte is None:
@@ -211,7 +211,7 @@ def _looked_wider(mark: Mark, order: VideoOrder, told: "_Told", heed: Callable[[
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Sampled:
     facts: Facts
     samples: list[Sample]
     marks: list[Mark]
@@ -219,7 +219,7 @@ class _Told:
 
 def _looked(
     order: VideoOrder, progress: Progress, stages: tuple[int, int, int], found: list[Mark] | None = None
-) -> _Told:
+) -> _Sampled:
     """The clip with samples of it, and the marks, looked for where they are not known."""
     progress(0)
     facts = probe(order.source)
@@ -231,13 +231,13 @@ def _looked(
     samples = sample(facts, within(stages[0], stages[1]))
     if found is None:
         found = [marks.as_stored(each) for each in _found(order, facts, samples, within(stages[1], stages[2]))]
-    return _Told(facts, samples, found)
+    return _Sampled(facts, samples, found)
 
 
 def _found(order: VideoOrder, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
-    if not order.told:
+    if not order.has_hint:
         return _solved(order, facts, samples, finding.find(facts, samples, threads=order.threads, heed=heed), heed)
-    seen = detecting.told(
+    seen = detecting.from_hints(
         facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads,
         lambda: heed(0.0),
     )  # fmt: skip
@@ -254,7 +254,7 @@ def _solved(
     order: VideoOrder, facts: Facts, samples: list[Sample], seen: list[detecting.Found],
     heed: Callable[[float], object],
 ) -> list[Mark]:  # fmt: skip
-    """What was seen, with what it is made of; without what that cannot be told of."""
+    """The detections with alpha and colour; without those that cannot be solved."""
     barred = turning.keep_as_stored(order, facts)
     listed: list[Mark] = []
     for each in seen[:MOST_CANDIDATES]:
@@ -268,7 +268,7 @@ def _solved(
         matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0))
         if matte is None or not matte.loose.any():
             continue
-        if order.told and each.given is None and not solving.stands_out(
+        if order.has_hint and each.given is None and not solving.stands_out(
             views, each.which, Eraser(each.box, matte, shown.layout)
         ):  # fmt: skip
             # The eye takes grain around it for the mark, too, and what that is made of for what the mark is.
@@ -277,7 +277,7 @@ def _solved(
         matte, fades = solving.levelled(views, each, matte, shown.layout, allowed, partial(heed, 1.0))
         kind = Kind.FADING if fades and not each.moves else _kind(each)
         eraser = Eraser(each.box, matte, shown.layout)
-        if not order.told and not solving.stands_out(views, each.which, eraser, moves=each.moves):
+        if not order.has_hint and not solving.stands_out(views, each.which, eraser, moves=each.moves):
             each.score = min(each.score, _UNSHOWN)
             each.reasons.append("frames do not show its outline")
         inked = matte.alpha[matte.alpha > solving.FAINTEST]
@@ -343,8 +343,8 @@ def _chosen(found: list[Mark], order: VideoOrder) -> list[Mark]:
         )
     if order.only:
         return [each for each in found if each.candidate.id in order.only]
-    if order.mode is Mode.MANUAL and not order.told:
-        raise HintUnusable("By hand somebody says where the mark is: add --box, --mask or --only.")
+    if order.mode is Mode.MANUAL and not order.has_hint:
+        raise HintUnusable("MANUAL needs the place of the mark: add --box, --mask or --only.")
     return [each for each in found if each.candidate.certain]
 
 
@@ -352,15 +352,15 @@ def _nothing(found: list[Mark]) -> tuple[Outcome, str]:
     if not found:
         return Outcome.NO_MARK, "No mark was found."
     return Outcome.NEEDS_REVIEW, (
-        "Needs review: something may be a mark, but somebody must say so. Look with `headrace detect --overlay`, then "
+        "Needs review: something may be a mark, but is not certain. Look with `headrace detect --overlay`, then "
         "name it with --only, or say where it is with --box."
     )
 
 
-def _report(told: _Told, outcome: Outcome | None, reason: str | None, began: float) -> VideoReport:
+def _report(sampled: _Sampled, outcome: Outcome | None, reason: str | None, began: float) -> VideoReport:
     return VideoReport(
-        clip=told.facts.told(),
-        candidates=tuple(each.candidate for each in told.marks),
+        clip=sampled.facts.clip(),
+        candidates=tuple(each.candidate for each in sampled.marks),
         outcome=outcome,
         reason=reason,
         removed=(),

@@ -1,4 +1,4 @@
-"""Pictures for somebody to look at: candidates with boxes around them, frames before and after."""
+"""Pictures for people: candidates in boxes, frames before and after."""
 
 import cv2
 import numpy as np

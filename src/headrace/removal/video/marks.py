@@ -87,14 +87,14 @@ def load(path: str) -> list[Mark]:
 
 
 def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
-    told = entry["candidate"]
+    fields = entry["candidate"]
     candidate = Candidate(
-        **told
+        **fields
         | {
-            "box": tuple(told["box"]),
-            "kind": Kind(told["kind"]),
-            "spans": tuple(tuple(span) for span in told["spans"]),
-            "reasons": tuple(told["reasons"]),
+            "box": tuple(fields["box"]),
+            "kind": Kind(fields["kind"]),
+            "spans": tuple(tuple(span) for span in fields["spans"]),
+            "reasons": tuple(fields["reasons"]),
         }
     )
     matte = Matte(

@@ -18,7 +18,7 @@ class Quality(StrEnum):
 
 
 class Codec(StrEnum):
-    """How the picture is packed. AUTO is as the source, where a browser plays that and an encoder is there."""
+    """How the picture is packed. AUTO is as the source, where browsers play that and an encoder is installed."""
 
     AUTO = "auto"
     H264 = "h264"
@@ -81,8 +81,8 @@ class VideoOrder:
     accept_poor: bool = False  # hand it out also where a second look still sees something
 
     @property
-    def told(self) -> bool:
-        """Whether somebody said where the mark is."""
+    def has_hint(self) -> bool:
+        """Whether the user said where the mark is."""
         return bool(self.boxes or self.drawn)
 
 
@@ -134,7 +134,7 @@ class Check:
     remains: bool = False  # the mark, or some of it
     seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
     seen_within: bool = False  # whether that is where the mark was, and not beside it
-    held_back: bool = False  # only for what `accept_poor` lets pass: whoever orders it so gets this one
+    held_back: bool = False  # failed only a check that `accept_poor` waives: an order with it gets this file
     worst_shot: float = 0.0  # how much of the mark is in the shot that has most of it
 
 

@@ -1,4 +1,4 @@
-"""The result's file: the picture encoded anew, every other track copied packet by packet, and what is said of them."""
+"""The result's file: the picture encoded again, every other track copied packet by packet, and their metadata."""
 
 import contextlib
 from collections.abc import Callable

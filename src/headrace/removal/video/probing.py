@@ -46,7 +46,7 @@ class Facts:
         """Width and height as it is shown."""
         return (self.height, self.width) if self.rotation % 180 else (self.width, self.height)
 
-    def told(self) -> Clip:
+    def clip(self) -> Clip:
         width, height = self.upright
         return Clip(
             self.format, self.codec, width, height, self.frames, round(self.seconds, 3), self.rotation, self.audio,

@@ -21,12 +21,12 @@ from headrace.removal.video.sampling import Box, Sample
 
 _AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
 _ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; under it, gone
-_FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of one that fades: gone under this, no stronger, told apart so finely
+_FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of a fading mark: minimum and maximum strength, and their steps
 _STAYS = 0.2  # a mark that is always there is gone only under this
 _CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
 _JUMPS = 0.15  # of its strength: a frame that differs by more from those around it speaks for itself
 _MOMENT = 1e-4  # seconds: what times are off by rounding
-_CHECKED = 240  # frames that the residue is read off, at the most
+_CHECKED = 240  # frames at most in which residue is measured
 
 
 _Measured = tuple[Eraser | None, float, float]  # how strong a mark is in a frame, and how much that tells
@@ -41,7 +41,7 @@ class _Off:
     moving: MovingEraser | None = None
     within: tuple[float, float] | None = None
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
-    # Of each frame: how strong the mark was, and how much its outline told; nothing where it was not there.
+    # By frame: the strength of the mark and the weight of its outline; nothing where it is absent.
     values: "array[float]" = field(default_factory=lambda: array("f"))
     weights: "array[float]" = field(default_factory=lambda: array("f"))
     places: "array[int]" = field(default_factory=lambda: array("i"))  # of one that moves: top and left, in turn

@@ -30,7 +30,7 @@ class Sample:
 
 
 def sample(facts: Facts, heed: Callable[[float], object], *, most: int = _MOST) -> list[Sample]:
-    """Frames from all over the clip, in order. ``heed`` is told how far it is, 0 to 1, and may raise to end it."""
+    """Frames from all over the clip, in order. ``heed`` receives the progress, 0 to 1, and may raise to end it."""
     layout = facts.layout
     size = facts.width * facts.height * (1.5 if layout.across else 3) * (1 if layout.bits == 8 else 2)
     most = max(min(most, int(_BYTES / size)), min(most, _FEWEST))

@@ -20,8 +20,8 @@ from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
 
 MANY = 4  # different backgrounds from which on they tell what the mark is made of
-_VIEWS = 72  # that are solved with, at the most
-_BYTES, _FEWEST_VIEWS = 150_000_000, 24  # that they may take, but so many are needed
+_VIEWS = 72  # at most
+_BYTES, _FEWEST_VIEWS = 150_000_000, 24  # their limit of memory, but never fewer views than this
 _TRIED = 24  # samples on which a way is tried
 GONE = 0.25  # of the mark: what may be left
 FAINTEST = 0.05  # of alpha: less is nothing
@@ -43,7 +43,7 @@ _CLEAR, _UNRESTING = 3.0, 0.5  # levels a pixel that edges of a mark have; and w
 _RIM, _BESIDE, _FEWEST_TOLD = 0.4, 0.02, 64  # of the steepest of a matte: its outline; ground around; pixels that tell
 _CORE = 0.4  # of the strongest that the eye sees: more is the mark
 _SMOOTH = 3.0  # levels a pixel: what is rougher hides a trace
-_UNSEEN = 0.5  # levels a pixel: nobody sees what is less steep
+_UNSEEN = 0.5  # levels a pixel: invisible if less steep
 
 
 def matte_of(
@@ -70,7 +70,7 @@ def matte_of(
 
 
 def strongest(found: Found) -> Mask:
-    """What the eye sees strongest, in the box that somebody said."""
+    """The strongest detection in the user's box."""
     guess = looking.guess(found.looks)
     inside = np.zeros_like(guess.tight)
     top, bottom, left, right = found.inner
@@ -175,10 +175,10 @@ def embossed(samples: list[Sample], layout: Layout, box: Box, matte: Matte) -> f
     beside = ~cv2.dilate(matte.loose.view(np.uint8), np.ones((_HALO, _HALO), np.uint8)).view(np.bool_)
     known = cv2.blur(beside.astype(np.float32), (_GROUND, _GROUND))
     usual = cv2.blur(steep * beside, (_GROUND, _GROUND)) / np.maximum(known, np.float32(1e-6))
-    told = outline & (known > _BESIDE) & (usual < _SMOOTH)
-    if told.sum() < _FEWEST_TOLD:
+    counted = outline & (known > _BESIDE) & (usual < _SMOOTH)
+    if counted.sum() < _FEWEST_TOLD:
         return 1.0
-    return float(np.median((steep[told] + _UNSEEN) / (usual[told] + _UNSEEN)))
+    return float(np.median((steep[counted] + _UNSEEN) / (usual[counted] + _UNSEEN)))
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
@@ -213,7 +213,7 @@ def levelled(
     if np.isfinite(values).sum() < _FEWEST_VALUES:
         return matte, False
     low, high = np.nanquantile(values, (0.2, 0.85))
-    # Over different pictures the outline is told more or less well; over one that stands still only the mark changes.
+    # Over different pictures the outline is measured more or less well; over a still one only the mark changes.
     least = _FADES if found.backgrounds > 1 else _FADES_THERE
     fades = bool(high - low > least * high and high > 0)
     if fades:

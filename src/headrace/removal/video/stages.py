@@ -23,7 +23,7 @@ _TROUBLES = {Trouble.MOVES: FailureCode.MARK_MOVES, Trouble.WIDE: FailureCode.MA
 
 def prepare(order: StageOrder, progress: Progress) -> StageReport:
     """Whether it can be read, and whether what was said of the mark fits it."""
-    clip = probe(order.path(Names.SOURCE)).told()
+    clip = probe(order.path(Names.SOURCE)).clip()
     progress(90)
     for hint in order.order.hints:
         for left, top, _, _ in (*hint.boxes, *hint.keep):
@@ -86,7 +86,7 @@ def _as_jpeg(source: str, target: str) -> None:
 
 
 def _save_unpaid(order: StageOrder) -> None:
-    """Frames before and after, small and stamped, of a result that nobody has paid for."""
+    """Frames before and after, small and stamped, of an unpaid result."""
     with Image.open(order.path(Names.SIDES)) as opened:
         sides = np.asarray(opened.convert("RGB"))
     half = sides.shape[1] // 2
@@ -95,16 +95,16 @@ def _save_unpaid(order: StageOrder) -> None:
 
 
 def _asked(order: StageOrder, **more: Any) -> VideoOrder:
-    told = order.order
+    wanted = order.order
     return VideoOrder(
         order.path(Names.SOURCE),
-        mode=Mode(told.mode.lower()),
-        boxes=tuple(Placed(box, *(hint.seconds or ())) for hint in told.hints for box in _boxes(hint)),
-        keep=tuple(box for hint in told.hints for box in hint.keep),
-        drawn=None if told.mask_asset_id is None else order.path(Names.MASK),
-        quality=Quality(told.quality.lower()),
+        mode=Mode(wanted.mode.lower()),
+        boxes=tuple(Placed(box, *(hint.seconds or ())) for hint in wanted.hints for box in _boxes(hint)),
+        keep=tuple(box for hint in wanted.hints for box in hint.keep),
+        drawn=None if wanted.mask_asset_id is None else order.path(Names.MASK),
+        quality=Quality(wanted.quality.lower()),
         threads=order.threads,
-        accept_poor=told.accept_poor,
+        accept_poor=wanted.accept_poor,
         **more,
     )
 
@@ -124,8 +124,8 @@ def _chosen(candidates: tuple[Candidate, ...], order: RemovalOrder) -> list[int]
         raise CandidateUnknown(f"There is no candidate {unknown[0]}: there are {len(known)}.")
     if order.candidates:
         return sorted(set(order.candidates))
-    told = order.mode == "MANUAL"
-    return [each.id for each in candidates if told or each.certain]
+    wanted = order.mode == "MANUAL"
+    return [each.id for each in candidates if wanted or each.certain]
 
 
 def _refusal(report: VideoReport) -> FailureCode:

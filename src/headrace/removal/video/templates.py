@@ -1,4 +1,4 @@
-"""The outline of a mark, and in which frames it is there: by how well their edges follow it."""
+"""The outline of a mark, and the frames that have it, by how well their edges follow it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ Steps = NDArray[np.float32]  # H W 2: how brightness changes to the right and do
 
 _STRONGEST = 24.0  # levels: stronger edges count no more
 _MARGIN = 3  # pixels around a mark that its outline reaches to
-_THERE = 4.0  # so many times its usual size by chance a likeness has to be
+_THERE = 4.0  # a likeness must be this many times its usual size by chance
 _LEAST = 0.12  # and so large by itself
 _SHIFTS = ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1), (1, -1), (-1, 1))
-_BESIDE = 23  # pixels, at the most: further off lies the next copy of a mark that repeats
+_BESIDE = 23  # pixels at most: the next copy of a repeated mark lies further off
 _TURNS = 3
 _PLAIN = 0.7  # levels a pixel: steps of what is flatter are noise
 _ALIKE = 0.5  # backgrounds that are as like each other as this are one

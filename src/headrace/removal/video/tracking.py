@@ -49,7 +49,7 @@ class Outline:
         return cls(np.ascontiguousarray(steps * zone[..., None]), zone)
 
     def likeness(self, steps: templates.Steps) -> NDArray[np.float32]:
-        """For each place of its top left corner: how alike the frame is there, 1 is the same."""
+        """For each place of its top left corner: the similarity of the frame, 1 for equal."""
         cross = sum(
             cv2.matchTemplate(
                 np.ascontiguousarray(steps[..., way]), np.ascontiguousarray(self.steps[..., way]), cv2.TM_CCORR
@@ -88,7 +88,7 @@ def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, 
 
 
 def nearby(outline: Outline, steps: templates.Steps, top: int, left: int, reach: int) -> tuple[float, int, int]:
-    """The most likely place not further off than so many pixels; it may reach beyond the frame's sides."""
+    """The most likely place within this many pixels; it may reach beyond the frame's sides."""
     height, width = outline.zone.shape
     down, across = int(height * _BEYOND), int(width * _BEYOND)
     first, begin = max(-down, top - reach), max(-across, left - reach)

@@ -76,7 +76,7 @@ def keep_as_stored(order: VideoOrder, facts: Facts) -> list[Box]:
 
 
 def mask_as_stored(order: VideoOrder, facts: Facts) -> Mask | None:
-    """The mask that somebody drew. Raises ``HintUnusable`` for one of another size."""
+    """The user-drawn mask. Raises ``HintUnusable`` for one of another size."""
     if order.drawn is None:
         return None
     try:

@@ -4,10 +4,10 @@ from fastapi import Depends, Request
 
 from headrace.edge.routing import Router
 from headrace.schedules.routes import executions, schedules
-from headrace.tasks.service import Tasks
+from headrace.tasks.routes.dependencies import TasksOrMake
 
 
-def create_router(deps: Tasks) -> Router:
+def create_router(deps: TasksOrMake) -> Router:
     """Every route of this package, served with these tasks."""
 
     async def give(request: Request) -> None:

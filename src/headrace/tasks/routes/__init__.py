@@ -5,10 +5,10 @@ from fastapi import Depends, Request
 from headrace.edge.routing import Router
 from headrace.tasks.live import Watch
 from headrace.tasks.routes import changes, events, queues, tasks
-from headrace.tasks.service import Tasks
+from headrace.tasks.routes.dependencies import TasksOrMake
 
 
-def create_router(deps: Tasks, watch: Watch) -> Router:
+def create_router(deps: TasksOrMake, watch: Watch) -> Router:
     """Every route of this package, served with these tasks and this watch."""
 
     async def give(request: Request) -> None:

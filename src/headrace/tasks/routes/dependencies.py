@@ -1,5 +1,6 @@
 """What these routes are given."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
@@ -10,9 +11,14 @@ from headrace.tasks.live import Watch
 from headrace.tasks.schemas import TASK_ID
 from headrace.tasks.service import Tasks
 
+TasksOrMake = Tasks | Callable[[], Tasks]
+"""What routes are given: the tasks, or a function that makes them when a route first needs them."""
+
 
 async def _tasks(request: Request) -> Tasks:
     tasks = request.state.tasks
+    if callable(tasks):
+        tasks = tasks()
     assert isinstance(tasks, Tasks)
     return tasks
 

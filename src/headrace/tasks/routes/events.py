@@ -2,19 +2,19 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import timedelta
 from typing import Annotated
 
 from fastapi import Header, Query, Response
-from fastapi.responses import StreamingResponse
 from pydantic import BaseModel
-from starlette.types import Send
 
 from headrace.access import Caller, Scope
+from headrace.edge import streams
 from headrace.edge.authorization import Again, AuthenticateAgain
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
-from headrace.edge.streams import MaySee, TooManyStreams
+from headrace.edge.streams import KEEPALIVE, EventStream, MaySee, RevokedOut, TooManyStreams, event_stream
 from headrace.errors import Denied
 from headrace.tasks import live, service
 from headrace.tasks.errors import TaskNotFound
@@ -25,31 +25,13 @@ from headrace.tasks.schemas import LogOut, TaskItemOut
 
 router = Router(prefix="/tasks", tags=["Tasks"])
 
-_COME_BACK_AFTER_MS = 1000
-
-
-class EventStream(StreamingResponse):
-    media_type = "text/event-stream"
-
-    async def stream_response(self, send: Send) -> None:
-        # Starlette leaves it to the garbage collector when the client goes away while something is sent: until then
-        # the stream would count.
-        assert isinstance(self.body_iterator, AsyncGenerator)
-        async with aclosing(self.body_iterator):
-            await super().stream_response(send)
+_COME_BACK_AFTER = timedelta(seconds=1)
 
 
 class EndOut(BaseModel):
     """The last event: null for a task that was deleted."""
 
     status: TaskStatus | None
-
-
-class RevokedOut(BaseModel):
-    """The last event, when whoever opened the stream may no longer see the task."""
-
-    code: str = "revoked"
-    detail: str = "The session or the API key has ended, or may no longer see this task."
 
 
 @router.get(
@@ -107,8 +89,7 @@ async def follow_task(
     news = watch.follow(
         task.id, user_id=caller.user_id, since=since, lines_after=after_log, may_see=_may_see(again, caller, task)
     )
-    # nginx would otherwise gather events until it has a buffer full of them
-    return EventStream(_written(caller, news), headers={"X-Accel-Buffering": "no"})
+    return event_stream(_written(caller, news), come_back_after=_COME_BACK_AFTER)
 
 
 def _may_see(again: AuthenticateAgain, opener: Caller, task: Task) -> MaySee:
@@ -125,10 +106,9 @@ def _may_see(again: AuthenticateAgain, opener: Caller, task: Task) -> MaySee:
 
 
 async def _written(caller: Caller, news: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
-    yield f"retry: {_COME_BACK_AFTER_MS}\n\n".encode()
     async with aclosing(news):
-        async for event in news:
-            yield encode(caller, event)
+        async for each in news:
+            yield encode(caller, each)
 
 
 def encode(caller: Caller, event: Event) -> bytes:
@@ -144,6 +124,5 @@ def encode(caller: Caller, event: Event) -> bytes:
         case Event(kind=Kind.REVOKED):
             shown = RevokedOut()
         case _:
-            return b": still here\n\n"
-    # JSON has no line breaks of its own, so one data field holds it.
-    return f"id: {event_id(event.position)}\nevent: {event.kind}\ndata: {shown.model_dump_json()}\n\n".encode()
+            return KEEPALIVE
+    return streams.event(event.kind, shown, id=event_id(event.position))

@@ -52,6 +52,14 @@ async def find_task(tx: Tx, task_id: str) -> Task | None:
     return None if row is None else _task_of(row)
 
 
+FIND_OWNER = "SELECT user_id FROM headrace.tasks WHERE id = $1 AND deleted_at IS NULL"
+
+
+async def find_owner(tx: Tx, task_id: str) -> str | None:
+    owner: str | None = await tx.fetchval(FIND_OWNER, task_id)
+    return owner
+
+
 LIST_NAMED = f"""
 SELECT {_SHOWN}, NULL AS payload, NULL AS result
 FROM headrace.tasks AS task {_LEASE}

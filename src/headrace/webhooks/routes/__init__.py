@@ -4,10 +4,10 @@ from fastapi import Depends, Request
 
 from headrace.edge.routing import Router
 from headrace.webhooks.routes import deliveries, endpoints
-from headrace.webhooks.service import Webhooks
+from headrace.webhooks.routes.dependencies import HooksOrMake
 
 
-def create_router(hooks: Webhooks) -> Router:
+def create_router(hooks: HooksOrMake) -> Router:
     """Every route of this package, served with these."""
 
     async def give(request: Request) -> None:

@@ -1,5 +1,6 @@
 """What these routes are given."""
 
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import Depends, Path, Query, Request
@@ -18,8 +19,14 @@ Owner = Annotated[
 ]
 
 
+HooksOrMake = Webhooks | Callable[[], Webhooks]
+"""What routes are given: the webhooks, or a function that makes them when a route first needs their keys."""
+
+
 async def _hooks(request: Request) -> Webhooks:
     hooks = request.state.webhooks
+    if callable(hooks):
+        hooks = hooks()
     assert isinstance(hooks, Webhooks)
     return hooks
 

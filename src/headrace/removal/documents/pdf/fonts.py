@@ -37,7 +37,7 @@ class Font:
     codec: str | None = None  # of strings in one of the encodings that every reader knows
 
     def decode(self, shown: bytes) -> str:
-        """The text; what cannot be told is left out."""
+        """The text; unknown codes are left out."""
         if self.codec is not None and not self.letters:
             return shown.decode(self.codec, "ignore")
         if self.code_bytes == 1:

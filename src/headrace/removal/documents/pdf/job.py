@@ -38,8 +38,8 @@ _READ, _EDITED, _WRITTEN, _CHECKED = 50, 75, 85, 100
 _NOT_NAMED = (Outcome.NO_MARK, "No mark is on the pages that were named.")
 _TOO_FAINT = (
     Outcome.FAILED,
-    "The mark in the scanned pages could not be told from the grain of the paper, or their pictures cannot be read: "
-    "the pages would come out worse than they are.",
+    "The mark in the scanned pages could not be separated from the grain of the paper, or their "
+    "pictures cannot be read: the result would be worse than the original.",
 )
 
 
@@ -89,9 +89,9 @@ def _process(pdf: pikepdf.Pdf, order: DocumentOrder, progress: Progress, began: 
                 f"{order.source} is signed, and a change breaks that: allow it with --break-signature."
             )
         warnings.append("the signature does not hold any more")
-    taken, frames, told = _take_off(pdf, reader, seen, chosen, order, progress)
-    if not told or not any(each.drawings for each in taken.values()):
-        return report(*(_NOT_NAMED if told else _TOO_FAINT))
+    taken, frames, separable = _take_off(pdf, reader, seen, chosen, order, progress)
+    if not separable or not any(each.drawings for each in taken.values()):
+        return report(*(_NOT_NAMED if separable else _TOO_FAINT))
     _write(pdf, order.result)
     progress(_WRITTEN)
     checked = check(order.source, order.result, password=order.password, taken=taken, frames=frames)
@@ -112,7 +112,7 @@ def _take_off(
     order: DocumentOrder,
     progress: Progress,
 ) -> tuple[dict[int, Taken], dict[int, PageFrame], bool]:
-    """What went from which page, and whether every mark that is part of scans could be told from the paper."""
+    """What went from which page, and whether every mark in scans could be separated from the paper."""
     editor = Editor(pdf, reader, _signatures(seen, chosen))
     on_pages = sorted({page for each in chosen for page in each.pages if order.takes_page(page)})
     taken: dict[int, Taken] = {}
@@ -124,11 +124,11 @@ def _take_off(
             taken[number], frames[number] = lost, frame_of(page)
         progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
     scanned = [found.scanned for found in seen.found if found.candidate in chosen and found.scanned is not None]
-    told = all(_clean_scans(pdf, mark, order, taken, frames, progress) for mark in scanned)
+    separable = all(_clean_scans(pdf, mark, order, taken, frames, progress) for mark in scanned)
     layers = {found.candidate.id for found in seen.found if found.candidate.kind == "layer"}
     if layers and layers <= {each.id for each in chosen} and not order.pages:
         drop_watermark_layers(pdf)
-    return taken, frames, told
+    return taken, frames, separable
 
 
 def _clean_scans(
@@ -165,7 +165,7 @@ def _signatures(seen: Scan, chosen: tuple[Candidate, ...]) -> frozenset[int]:
 
 
 def _again(checked: Check, order: DocumentOrder, gone: frozenset[int], pages: Iterable[int]) -> Check:
-    """The result is read anew: what was taken off may not be drawn in it, whatever it looks like."""
+    """The result is read again: the removed drawings may not occur in it, whatever they look like."""
     if not checked.passed or order.result is None:
         return checked
     with opened(order.result, order.password) as pdf:
@@ -183,7 +183,7 @@ def _write(pdf: pikepdf.Pdf, target: str) -> None:
     """Rewritten as a whole: what nothing points to, and former revisions with the mark, are not in the new file."""
     try:
         pdf.remove_unreferenced_resources()
-        # The same document gives the same bytes, whoever writes it and how often; an encrypted one needs chance.
+        # The same document gives the same bytes each time; an encrypted one needs random numbers.
         pdf.save(
             target,
             linearize=pdf.is_linearized,

@@ -30,7 +30,7 @@ class PictureLook:
 
 
 def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: PageFrame) -> Traits:
-    """What a group of drawings looks like on its page; how often it is there, the caller adds."""
+    """What a group of drawings looks like on its page; the caller adds the number of its copies."""
     leaves = [leaf for part in parts for leaf in _leaves(part)]
     box = bounds(quads)
     text = " ".join(leaf.drawing.text for leaf in leaves if leaf.drawing.text)

@@ -4,7 +4,7 @@ from typing import Any
 
 from headrace.removal.documents.pdf.geometry import Matrix, Quad, apply, principal_axis, quad_of, turned_quad
 
-# A path of so many segments may be a word in outlines; one so much longer than wide has a direction.
+# A path of this many segments may be a word in outlines; one this much longer than wide has a direction.
 _LETTERING, _ELONGATED = 40, 3.0
 
 

@@ -1,4 +1,4 @@
-"""What is of no use any more once drawings are gone: brackets around nothing, and names that nobody calls."""
+"""What is useless once drawings are gone: empty brackets and unused names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Holds the result against the original: only the mark is gone, everything that is pointed to is there."""
+"""Holds the result against the original: only the mark is gone, and every reference has its target."""
 
 from collections import Counter
 from typing import Any
@@ -11,7 +11,7 @@ from headrace.removal.errors import DocumentUnreadable
 
 
 def check(before: str, after: str, taken: list[Shape]) -> Check:
-    """Reads both files anew; nothing of what was changed in memory is trusted."""
+    """Reads both files again; nothing in memory is trusted."""
     old, new = Package(before), Package(after)
     try:
         first, second = read_deck(old, before), read_deck(new, after)

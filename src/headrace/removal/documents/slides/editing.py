@@ -59,7 +59,7 @@ def _remove(element: Any) -> None:
 
 
 def _drop_thumbnail(package: Package) -> None:
-    """The small picture of the first slide shows the mark; programs make it anew when they save."""
+    """The small picture of the first slide shows the mark; programs make a new one when they save."""
     shown = set(related(package, "", "thumbnail"))
     for relation in list(package.relations("").values()):
         if relation.target in shown:

@@ -31,7 +31,7 @@ class Relation:
 
 
 class Package:
-    """Reads parts, remembers those that were changed, and writes all of it anew."""
+    """Reads parts, remembers the changed ones, and writes the whole package."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -123,7 +123,7 @@ class Package:
                 self.changed.add(CONTENT_TYPES)
 
     def write(self, target: str) -> None:
-        """All parts in their order: those that were changed anew, the others as they are."""
+        """All parts in their order: the changed ones serialized, the others as they are."""
         with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as result:
             for info in self._zip.infolist():
                 if info.is_dir() or info.filename in self.dropped:

@@ -68,7 +68,7 @@ def _judged(package: Package, deck: Deck, shapes: list[Shape]) -> _Group:
     copies = len(shapes) / max(on_slides, 1)
     traits = replace(
         traits,
-        # Nobody names all shapes: what is called a watermark on one slide is one on the others.
+        # Names are incomplete: a shape called a watermark on one slide is one on the others.
         named=traits.named or any(traits_of(package, shape, deck).named for shape in shapes[1:8]),
         pages=max(len(pages), 1),
         of_pages=max(deck.slides, 1),

@@ -164,7 +164,7 @@ def shown_box(shape: Shape) -> Box:
 
 
 def traits_of(package: Package, shape: Shape, deck: Deck) -> Traits:
-    """How a shape looks; how often it is there, the caller adds."""
+    """How a shape looks; the caller adds the number of its copies."""
     element = shape.element if shape.kind == "background" else _chosen(shape.element)
     box = shape.box
     width, height = (deck.width, deck.height) if shape.kind == "background" else (box.width, box.height)

@@ -13,7 +13,7 @@ _AROUND = 128  # pixels beside what was changed that are looked at
 _MOST = 3_000_000  # pixels that are looked at; more would take too long
 _NEAR = 0.35  # what belongs to a mark lies no further from it than so much of its shorter side,
 _NEAREST, _FURTHEST = 10, 60  # but in these limits
-_LEFT, _FEWEST = 128, 40  # the probability, in 255ths, from which on something is left, and so many pixels of it
+_LEFT, _FEWEST = 128, 40  # residue: at least this probability, in 255ths, on at least this many pixels
 
 
 class Check(NamedTuple):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye import islands, plates, repeats, scales, strokes
+from headrace.removal.images.eye.frames import find_bars
 from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_mask
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
@@ -26,9 +27,9 @@ from headrace.removal.images.eye.repeats import ODDS
 from headrace.removal.images.eye.tiles import Box, Copy, Detector, cut_up
 
 _AROUND = 160  # what is seen of the surroundings of a mark
-_MANY_PIXELS = 12_500_000  # planes of larger pictures have no more than so many
-# A mark is taken off a smaller copy only if that has so many pixels (the network has learnt from pictures of this size)
-# and shows so much of the mark that the larger one does not (detail is lost, too), or strokes so mostly very wide.
+_MANY_PIXELS = 12_500_000  # planes of larger pictures have at most this many
+# A mark is removed from a smaller copy only if that has this many pixels (the network was trained on pictures of this
+# size) and shows this share of the mark that the larger one lacks (detail is lost, too), or mostly wide strokes.
 _LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
 # From here on, at half its size, a picture may carry letters larger than a tile.
 _LARGE = 3_000_000
@@ -39,7 +40,7 @@ _FEWEST = 20  # pixels over _WORTH that are worth it
 _SMALL = 2_000_000  # pixels of pictures that are looked at finely all over: the coarse look misses small marks
 # Copies of a repeated mark: where they begin, and the mean of their odds by the fine look and partly by the coarse one.
 _LOW, _ODDS, _COARSELY = 80, -1.5, 0.7
-_DRAWN = 30  # on the probability: where the eye sees less of a mark that somebody drew, it says nothing of its alpha
+_DRAWN = 30  # the probability, in 255ths, below which the network says nothing about the alpha of a drawn mark
 
 # The score of a repeated mark from its size (its logarithm), and from what the fine and the coarse look said of it, by
 # the mean of their odds. See docs/why/eye-model-card.md.
@@ -59,6 +60,7 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
     step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else shrunk(picture, step)
     eye, size = Detector(threads, frugal=step > 1), (height, width)
+    hints = _besides_bars(hints, picture)
     if hints is None:
         return _searched(eye, canvas, step, size)
     hinted = HintedDetector(threads, frugal=step > 1, hints=hints, size=size)
@@ -71,6 +73,16 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
         _detected(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted
     )
     return replace(detection, allowed=detection.loose, confirmed=True)
+
+
+def _besides_bars(hints: Hints | None, picture: Picture) -> Hints | None:
+    """The hints, and that nothing in a bar at a border is a mark, unless the user says where the mark is."""
+    if hints is not None and (hints.places or hints.mask is not None):
+        return hints
+    bars = find_bars(picture)
+    if not bars:
+        return hints
+    return replace(hints or Hints(), keep=(*(hints.keep if hints else ()), *bars))
 
 
 def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) -> Detection:
@@ -124,7 +136,7 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
-    if eye.prior > 0 and not judged.repeated:  # copies that speak together need nobody's word
+    if eye.prior > 0 and not judged.repeated:  # copies that agree need no hint
         eye.expect(seen)
         judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
     if half and not judged.repeated:
@@ -136,11 +148,11 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
 
 
 def _with_strokes(canvas: Picture, seen: Levels, judged: Judged, allowed: Mask) -> Judged:
-    """The mark in the box that somebody drew, with what the eye overlooked of it."""
+    """The mark in a user-drawn box, with the ink that the network missed."""
     claimed = strokes.claim(canvas, seen, judged.tight, allowed)
     if not claimed.any():
         return judged
-    # Somebody said that a mark is there: what is told apart in the box is as certain as what is seen.
+    # The user said that the box holds a mark: separated strokes are as certain as detected ones.
     score = max(judged.score, _SAID)
     judged.certainty[claimed] = round(255 * score)
     regions = [*judged.regions, *_regions(claimed, score)]
@@ -154,7 +166,7 @@ def _complete(canvas: Picture, seen: Levels, judged: Judged) -> None:
 
 
 def _given(eye: Detector, canvas: Picture, tight: Mask) -> _Found:
-    """The mark that somebody drew: what it is made of where the eye sees it, and opaque where it does not."""
+    """The user-drawn mark: alpha and colour where the network detects it, opaque elsewhere."""
     boxes = [box for box in cut_up(*tight.shape) if tight[box].any()]
     seen, _ = eye.fine(canvas, boxes)
     hidden = tight & (seen[0] < _DRAWN)
@@ -303,8 +315,8 @@ def _score(fine: Levels, coarse: Levels) -> float:
     """Of a repeated mark."""
     if len(fine) == 0:
         return 0.0
-    told = _BY_REPEATS + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
-    return 1 / (1 + math.exp(-(_BY_SIZE * math.log10(len(fine)) + float(told) + _OFFSET)))
+    odds = _BY_REPEATS + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
+    return 1 / (1 + math.exp(-(_BY_SIZE * math.log10(len(fine)) + float(odds) + _OFFSET)))
 
 
 def _scaled(region: Region, step: int, height: int, width: int) -> Region:

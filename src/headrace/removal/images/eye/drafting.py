@@ -23,9 +23,10 @@ SMOOTH = 1.3  # ground on which filling in is right
 # What compression changes, in levels; how far alpha is off after all.
 GRAIN, _ALPHA_OFF = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
-# tells, eight pixels in the next, sixteen in the widest; and so many levels always. Fitted to calibration photographs.
+# counts, eight pixels in the next, sixteen in the widest; and this many levels always. Fitted to calibration
+# photographs.
 _WIDTHS, _MISSED, _ALWAYS = (9, 33, 97), 0.83, 1.77
-_USUAL = 30.0  # levels that the refiner is told of where nothing is known
+_USUAL = 30.0  # levels passed to the refiner where the error is unknown
 _DEEPEST = 1024  # pixels; more makes no difference
 
 
@@ -53,7 +54,7 @@ def drafted(block: Block) -> Draft:
     lever = np.sqrt(_mean((colour - computed) ** 2))
     unsure = np.hypot(_ALPHA_OFF, alpha * (0.01 + 0.1 * change[at]))
     wrong = np.hypot(GRAIN, unsure * lever) / through + 2 * impossible
-    # Of what is nearly opaque little shines through, and its alpha is told less surely.
+    # Of what is nearly opaque little shines through, and its alpha is less certain.
     wrong = (wrong + strong * block.doubt[at]) * (1 + 4 * strong)
     invented = wrong**2 / (wrong**2 + (2 * missed) ** 2)
     unknown = block.doubt[at] >= UNKNOWN

@@ -7,7 +7,7 @@ import numpy as np
 
 from headrace.removal.images.eye.model import Levels, Mask, Picture
 
-_LIKELY, _MARGIN = 40, 5  # what is this likely a mark (in 255ths), and so many pixels around it, is no ground
+_LIKELY, _MARGIN = 40, 5  # a pixel this likely a mark (in 255ths), with this margin in pixels, is no ground
 _NEAR, _AROUND, _LEAST_AROUND = 2, 0.7, 16  # pixels beside a box; and around it, as a share of its shorter side
 _SAMPLES = 90_000  # pixels that are looked at, about
 _FEWEST = 12  # pixels of ground that say something

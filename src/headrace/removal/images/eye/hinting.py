@@ -1,4 +1,4 @@
-"""What somebody knows of the mark, and an eye that heeds it."""
+"""Hints about the mark, and detection that uses them."""
 
 from dataclasses import dataclass
 

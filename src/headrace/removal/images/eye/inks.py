@@ -15,7 +15,7 @@ Numbers = NDArray[np.floating]
 
 # How far the network is off: in alpha, and in levels of colour.
 _ALPHA_OFF, _COLOUR_OFF = 0.12, 35.0
-# Neighbouring pixels tell the same: so many count as one.
+# Neighbouring pixels are correlated: this many count as one.
 _ALIKE = 60.0
 # A line through points that are noisy in both directions comes out too flat; so much of that noise is taken off again.
 _UNFLATTENED = 0.7
@@ -95,7 +95,7 @@ def _ink(points: Points, its: NDArray[np.bool_], usable: NDArray[np.bool_], cent
     fits = list(_fits(few, alpha, colour))
     _, best, hue = min(fits, key=lambda fit: fit[0])
     free = hue is fits[0][2]
-    # A colour of its own is told less surely than white, black and grey.
+    # The alpha of a coloured ink is less certain than that of white, black and grey.
     return Ink(best, hue, max(best, alpha + 0.1 * free))
 
 

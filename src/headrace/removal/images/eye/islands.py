@@ -18,7 +18,7 @@ _STRONG = 0.3  # alpha of marks in which islands matter
 # An island goes on in the mark's colour where it differs by no more levels than this. If it does along so much of its
 # rim it is a part of the mark: the picture would show an edge all around.
 _ALIKE, _ALONG = 10.0, 0.5
-# In a mark at least this strong, holes of so many pixels, or of so small a share of the mark's, are closed.
+# In a mark at least this strong, holes of at most this many pixels, or this share of the mark's, are closed.
 _HIDES, _SPECK, _SPECKS = 0.75, 64, 0.02
 
 

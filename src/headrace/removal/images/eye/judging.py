@@ -17,9 +17,9 @@ from headrace.removal.images.eye.repeats import ODDS
 # On the probability, in 255ths: where a mark begins, and what it surely holds.
 _LOW, _STRONG = 60, 200
 _FEWEST, _LEAST_ODDS = 12, -0.2  # pixels of a part that counts, and the mean of their odds
-_MOST = 400  # parts that are weighed, the largest; so many are no mark
+MAX_COMPONENTS = 400  # the largest are scored; more components are no watermark
 _REACH, _SHORTEST = 0.8, 12  # parts no further apart than so much of their shorter side belong together
-SHOWN = 0.2  # what is less likely a mark is not told of
+SHOWN = 0.2  # regions of less are not listed
 # Of a group: its size (logarithm of pixels), the mean of its odds by the fine and the coarse look, the share that is
 # strong, how far from a corner it is (shares of the picture), in how many parts it comes, the odds that a tenth of it
 # exceeds, how many other parts there are (a page is full of them), its size as a share of the picture's (logarithm),
@@ -59,8 +59,8 @@ def judge(picture: Picture, likely: Levels, coarse: Levels, *, least: float = SH
     regions = []
     for group in _groups(parts):
         beneath = ground.beneath(picture, occupied, _around(parts, group))
-        told = np.append(_features(parts, group, likely.shape), beneath)
-        chance = 1 / (1 + np.exp(-(told @ _WEIGHTS + _OFFSET + prior)))
+        features = np.append(_features(parts, group, likely.shape), beneath)
+        chance = 1 / (1 + np.exp(-(features @ _WEIGHTS + _OFFSET + prior)))
         if chance >= least:
             chances[group] = chance
             regions.append(_region(parts, group, float(chance)))
@@ -96,7 +96,7 @@ def _groups(parts: _Parts) -> list[NDArray[np.intp]]:
     counts = (parts.pixels >= _FEWEST) & (parts.fine >= _LEAST_ODDS * parts.pixels)
     counts[0] = False
     chosen = np.flatnonzero(counts)
-    chosen = chosen[np.argsort(-parts.pixels[chosen], kind="stable")][:_MOST]
+    chosen = chosen[np.argsort(-parts.pixels[chosen], kind="stable")][:MAX_COMPONENTS]
     if len(chosen) == 0:
         return []
     left, top, width, height = parts.boxes[chosen].T.astype(np.float64)

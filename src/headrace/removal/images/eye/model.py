@@ -90,7 +90,7 @@ class Detection:
     certainty: NDArray[np.uint8] | None = None
     allowed: Mask | None = None  # where alone anything may change; None is everywhere
     repeated: bool = False  # whether copies of the mark lie on a lattice
-    confirmed: bool = False  # whether somebody said that this is the mark
+    confirmed: bool = False  # whether the user confirmed that this is the mark
 
     @property
     def covered(self) -> float:
@@ -195,7 +195,7 @@ class Restoration:
     inverted: int  # pixels computed
     filled: int  # pixels invented
     refused: str | None = None
-    needs_review: bool = False  # refused only because somebody should say whether this is a mark
+    needs_review: bool = False  # refused only because the user should confirm the mark
 
     @property
     def poor(self) -> bool:

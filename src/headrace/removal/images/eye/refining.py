@@ -13,7 +13,7 @@ from headrace.removal.images.eye import weights
 from headrace.removal.images.eye.model import Mask, Plane
 
 _PLANES = 21  # four pictures, five planes, the ink's colour, roughness: as training/hand.py stacks them
-# A run takes some hundred bytes a pixel: so many rows at a time, and as many around them as the refiner looks at.
+# A run takes some hundred bytes a pixel: this many rows at a time, plus the refiner's field of view around them.
 _BAND, _CONTEXT = 704, 96
 # How much of the refiner's correction counts where all is computed.
 _SURE = 0.5
@@ -45,12 +45,12 @@ def refine(draft: Draft, *, frugal: bool = False) -> tuple[Plane, Plane]:
     count = math.ceil(height / _BAND)
     size = math.ceil(height / count / weights.REFINER.stride) * weights.REFINER.stride
     said = np.concatenate([_told(draft, top, min(height, top + size), frugal=frugal) for top in range(0, height, size)])
-    told, bare = said[..., :3] * np.float32(255), said[..., 3]
+    colours, bare = said[..., :3] * np.float32(255), said[..., 3]
     # Where the solver is sure of itself the refiner is right only in part.
     heard = np.minimum(1, _SURE + 3 * draft.invented)
     # On smooth ground what was filled in is right, and the refiner would leave a ghost in the sky.
     most = ((draft.rough - 1) ** 2 + _OPEN * (1 - draft.invented))[..., None]
-    finished: Plane = draft.blend + np.clip(heard[..., None] * (told - draft.blend), -most, most)
+    finished: Plane = draft.blend + np.clip(heard[..., None] * (colours - draft.blend), -most, most)
     return finished, bare
 
 
@@ -73,5 +73,5 @@ def _told(draft: Draft, top: int, bottom: int, *, frugal: bool) -> Plane:
     given[:, height:] = given[:, height - 1 : height]
     given[:, :, width:] = given[:, :, width - 1 : width]
     said = weights.run(weights.REFINER, given, frugal=frugal)[:, top - above : bottom - above, :width]
-    told: Plane = said.transpose(1, 2, 0)
-    return told
+    colours: Plane = said.transpose(1, 2, 0)
+    return colours

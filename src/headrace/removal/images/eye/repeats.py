@@ -1,6 +1,6 @@
 """A mark that is repeated over the picture: where its copies lie, and what all of them say together.
 
-A copy on a busy ground is hardly seen by itself. But if it lies where the others let it expect, it is there; and what
+A copy on a busy ground is hardly visible by itself, but detected where the others let it expect; and what
 many copies show of an edge is sharper than what each of them does.
 """
 
@@ -16,19 +16,19 @@ from headrace.removal.images.eye.model import Levels
 
 Numbers = NDArray[np.floating]
 
-# Copies are looked for at a size of no more than so many pixels.
+# Copies are searched at a size of at most this many pixels.
 _ENOUGH = 150_000
 _LONGEST = 32_000  # pixels to a side: cv2.remap, which reads what all copies say, counts in 16 bits
 # There, they are further apart than this, and a peak of the picture's likeness to itself is at least so high.
 _APART, _ALIKE = 8, 0.3
-# So many of the highest peaks are looked at; steps from copy to copy must explain so many, as exactly as that.
+# The highest peaks that are examined; how many of them the steps from copy to copy must explain, and how exactly.
 _PEAKS, _LEAST, _EXACT = 16, 5, 0.35
 _SMALLEST = 600  # pixels of a copy with what is around it, at that size
-# So many of the certain pixels of single copies must all copies together find no worse than doubtful.
+# The share of the certain pixels of single copies that all copies together must find at least doubtful.
 _TOGETHER, _CERTAIN, _DOUBTFUL = 0.7, 200, 64
 _ANYWHERE = 0.35  # and in each part of the picture
 _STRIP = 1_000_000  # pixels folded at a time
-# Bins to a pixel's side: what many copies show is finer than pixels. In very large cells no more than so many in all.
+# Bins to a pixel's side: what many copies show is finer than pixels. In very large cells at most this many in all.
 _FINENESS, _MOST_BINS = 2.0, 1_000_000
 
 # The logarithm of the odds, by the probability in 255ths.

@@ -30,7 +30,7 @@ from headrace.removal.images.eye.refining import Draft, refine
 _BLOCK, _LEAN_BLOCK = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
 _RESIDUE = 1.0
-_CALMER = 0.5  # of the edges inside the mask: so much less is left where a mask that somebody vouches for is too large
+_CALMER = 0.5  # of the edges inside the mask may be left where a confirmed mask is too large
 _REVIEW = (
     "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
     "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
@@ -39,7 +39,7 @@ _DOUBTFUL = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_TAKEN_BACK = 0.25  # results of less confidence are bad: nobody should get one without asking for it
+_TAKEN_BACK = 0.25  # results of less confidence are bad: handed out only if confirmed
 _POOR = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
@@ -84,7 +84,7 @@ def solve(
 
     Changes no pixel outside the detection's loose mask, but for what a second look shows to belong to the mark.
     Refuses, with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result
-    still shows it; regions that are less certain by themselves stay. Unless somebody said that this is the mark, it
+    still shows it; regions that are less certain by themselves stay. Unless the user confirmed the mark, it
     also asks instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor.
     ``in_place`` writes into ``picture``, for pictures that fill half the memory.
     """
@@ -161,8 +161,8 @@ def _chance_of_good(account: _Account, taken: Detection) -> float:
     gone = 1 - account.after / account.before if account.before > 0 else 1.0
     invented = account.invented / (account.computed + account.invented)
     means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
-    told = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
-    return float(1 / (1 + np.exp(-told)))
+    odds = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
+    return float(1 / (1 + np.exp(-odds)))
 
 
 def _solved_with_finer(picture: Picture, detection: Detection, finer: Detection, how: dict[str, Any]) -> Restoration:
@@ -213,7 +213,7 @@ def _is_calmer(fresh: Plane, block: Block) -> bool:
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
     """The block without what shows through openings in its mark, its draft, and the picture without the mark.
 
-    What an opening shows tells best of what is under the ink beside it: the draft is made anew.
+    What an opening shows is the best evidence for what lies under the ink beside it: the draft is made again.
     """
     draft = drafted(block)
     fresh: Plane | None = None

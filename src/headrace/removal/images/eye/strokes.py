@@ -1,4 +1,4 @@
-"""Strokes in a box that somebody drew: ink that the eye overlooked, told by how it differs from its ground.
+"""Strokes in a user-drawn box: ink that the network missed, recognised by its difference from the ground.
 
 Who draws a box knows that there is a mark in it. What stands out inside it, as the seen part of the mark does and as
 hardly anything around the box does, is the rest of the mark. Nothing is known of its strength, so it is filled in.
@@ -17,13 +17,13 @@ Box = tuple[slice, slice]
 
 _MAX_PIXELS = 4_000_000  # of a box with what is around it
 _MARGIN_SHARE, _MIN_MARGIN = 0.35, 16  # around a box, as a share of its shorter side, and in pixels
-# Of the box's pixels so many must lie around it, or nobody tells what the picture itself looks like.
+# The surroundings must have this share of the box's pixels to show what the picture itself looks like.
 _MIN_SURROUNDINGS = 0.3
 # The ground is the median over squares of so much of the box's shorter side, within these limits.
 _GROUND_SHARE, _MIN_GROUND, _MAX_GROUND = 0.5, 9, 151
 _MIN_SEEN_PIXELS = 30  # that tell how the mark differs from its ground
-_MIN_LEVELS = 14.0  # what differs less is not told from the picture's own grain
-_RARE_PERCENT = 98.5  # of the surroundings that stand out less than what nobody has seen
+_MIN_LEVELS = 14.0  # smaller differences are the picture's own grain
+_RARE_PERCENT = 98.5  # of the surroundings stand out less than missed ink
 # Of the mark's difference: so much of it, the least that tells, and no more in another direction.
 _MIN_SHARES, _MAX_ASIDE = (0.4, 0.5, 0.6, 0.7), 0.45
 # A stroke's edge, or its glow: so far from it, as a share of the box's shorter side; more of the mark than hardly any
@@ -33,7 +33,7 @@ _MIN_TIMES_OUTSIDE, _MIN_FREQUENCY = (
     4.0,
     0.004,
 )  # such pixels are so much more frequent than around the box, and so frequent
-_MAX_ALIKE_OUTSIDE = 0.04  # of the surroundings: where so much looks like the mark, nothing is told apart
+_MAX_ALIKE_OUTSIDE = 0.04  # of the surroundings: if more looks like the mark, they cannot be separated
 _MIN_STROKE_PIXELS = 6
 
 
@@ -104,14 +104,14 @@ def _way(differs: Plane, tight: Mask, inside: Mask) -> NDArray[np.float32] | Non
     """By which colour the mark differs from its ground: where it is seen, or else where the box stands out most."""
     far = np.sqrt((differs**2).sum(2))
     if tight.sum() >= _MIN_SEEN_PIXELS:
-        told = tight & (far >= np.median(far[tight]))
+        ink = tight & (far >= np.median(far[tight]))
     else:
-        told = inside & (far >= max(_MIN_LEVELS, float(np.percentile(far[~inside], _RARE_PERCENT))))
-        if told.sum() < max(_MIN_SEEN_PIXELS, _MIN_FREQUENCY * inside.sum()):
+        ink = inside & (far >= max(_MIN_LEVELS, float(np.percentile(far[~inside], _RARE_PERCENT))))
+        if ink.sum() < max(_MIN_SEEN_PIXELS, _MIN_FREQUENCY * inside.sum()):
             return None
-        lighter = told & (differs.sum(2) > 0)
-        told = max(lighter, told & ~lighter, key=lambda way: float(far[way].sum()))
-    way: NDArray[np.float32] = differs[told].mean(0)
+        lighter = ink & (differs.sum(2) > 0)
+        ink = max(lighter, ink & ~lighter, key=lambda way: float(far[way].sum()))
+    way: NDArray[np.float32] = differs[ink].mean(0)
     return way if np.linalg.norm(way) >= _MIN_LEVELS else None
 
 

@@ -84,7 +84,7 @@ def cut_up(height: int, width: int, top: int = 0, left: int = 0) -> list[Box]:
 
 
 def _cuts(start: int, length: int) -> list[slice]:
-    """A length cut into equal parts of a tile's size at the most, which overlap."""
+    """A length cut into equal, overlapping parts of at most a tile's size."""
     count = max(1, math.ceil((length - _OVERLAP) / (_TILE - _OVERLAP)))
     if count == 1:
         return [slice(start, start + length)]

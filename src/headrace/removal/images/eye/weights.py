@@ -72,5 +72,5 @@ def _damaged(model: Model, how: str) -> str:
 def run(model: Model, given: Tensor, *, frugal: bool = False) -> Tensor:
     """What the model tells of C H W numbers, sides multiples of its stride; any number of threads may ask."""
     session = _session(model, frugal)
-    told: Tensor = session.run(None, {session.get_inputs()[0].name: given[None]})[0][0]
-    return told
+    answer: Tensor = session.run(None, {session.get_inputs()[0].name: given[None]})[0][0]
+    return answer

@@ -14,7 +14,7 @@ from headrace.removal.images.eye.repeats import ODDS
 from headrace.removal.images.eye.tiles import Detector, cut_up
 from headrace.removal.images.views.solving import Guess
 
-LOOKS = 8  # views that are looked at, at the most
+LOOKS = 8  # at most, of all views
 _QUALITY = 90  # of the file as which a result is looked at
 _EVEN = 0.0  # the mean of odds from which on a pixel belongs to the mark
 
@@ -40,8 +40,8 @@ def look(view: Picture, *, threads: int, heed: Callable[[], object] = lambda: No
 def still_seen(before: list[Look], results: list[Picture], loose: Mask, *, threads: int) -> float:
     """What the eye sees of a mark in all results together, as a share of what it saw of it before.
 
-    What is left of a mark is at one place in all of them. By a single result it cannot be told from what the eye takes
-    for a mark now and then; and the mark's own outline says nothing of what was never taken for a part of it.
+    What is left of a mark is at one place in all of them. In a single result it cannot be separated from false
+    alarms of the network; and the mark's own outline says nothing of what was never taken for a part of it.
     """
     boxes = boxes_around(loose)
     eye = Detector(threads, frugal=False)
@@ -51,7 +51,7 @@ def still_seen(before: list[Look], results: list[Picture], loose: Mask, *, threa
 
 
 def _filed(picture: Picture) -> Picture:
-    """As a JPEG smears it: what shines through was amplified, and the eye takes its grain for the mark; nobody else."""
+    """As a JPEG smears it: what shines through was amplified, and the network alone takes its grain for the mark."""
     _, encoded = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
     decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
     assert decoded is not None
@@ -73,7 +73,7 @@ def likely(looks: list[Look]) -> Levels:
 
 
 def guess(looks: list[Look], allowed: Mask | None = None, *, given: Mask | None = None) -> Guess:
-    """Where the mark is and what it is made of, by the mean over the looks; ``given`` is where somebody drew it."""
+    """Where the mark is and what it is made of, by the mean over the looks; ``given`` is where the user drew it."""
     odds = np.mean([each.odds for each in looks], 0)
     tight = odds > _EVEN if given is None else given
     if allowed is not None:

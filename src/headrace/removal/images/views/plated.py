@@ -1,6 +1,6 @@
 """A band or a plate that lies over many views, with words on it: first the plate is lifted, then the words are solved.
 
-What lies under a wide plate cannot be filled in from around it, and so its strength cannot be told by its inside. But
+What lies under a wide plate cannot be filled in from around it, and so its inside does not reveal its strength. But
 along its sides the same scene lies under it and beside it, in every view: from there both strength and colour are read.
 """
 
@@ -33,7 +33,7 @@ class Ink(NamedTuple):
 
 
 def solve_plated(views: Views, guess: Guess, plates: Sequence[Box]) -> Matte:
-    """As ``solve``, with the plates told apart from what is written on them."""
+    """As ``solve``, with the plates separated from the words on them."""
     lifted: list[NDArray[np.uint8]] = list(views)
     alpha, tint = np.zeros(guess.tight.shape, np.float32), np.zeros((*guess.tight.shape, 3), np.float32)
     rest = guess.tight.copy()

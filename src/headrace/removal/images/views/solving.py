@@ -22,9 +22,9 @@ Light = tuple[tuple[float, float, float], tuple[float, float, float]]  # black a
 RGB_LIGHT: Light = ((0.0, 0.0, 0.0), (255.0, 255.0, 255.0))
 
 _GRAIN = 4.0  # the variance that compression adds by itself
-_LOCAL = 9  # pixels over which the spread is taken together, where inks are told apart
+_LOCAL = 9  # pixels over which the spread is taken together, where inks are separated
 _FEWEST = 25  # pixels that an ink is read off
-_BLUR = 8.0  # pixels: what is finer is told by steps, what is coarser by means
+_BLUR = 8.0  # pixels: finer detail comes from steps, coarser from means
 _WHOLE, _FULL = 0.85, 0.92  # a pixel covered so much tells of its ink; and so much is all
 _SNAP, _NEARLY = 0.05, (12, 50)  # how far alpha and colour may be off by taking an ink for black, or for white
 _LEVER = 12.0  # levels by which an ink moves the mean: with less it tells nothing
@@ -153,8 +153,8 @@ def _covered(moved: Numbers, below: Numbers, colour: Numbers, strength: float, s
     """How much of each pixel the ink covers, as far as its mean is moved; by the eye's word where that tells little."""
     lever = strength * (colour - below)
     size = (lever**2).sum(1)
-    told = (moved * lever).sum(1) / np.maximum(size, 1.0)
+    levels = (moved * lever).sum(1) / np.maximum(size, 1.0)
     heard = np.clip(said / max(float(np.quantile(said, 0.9)), 0.05), 0, 1)
     clear = size / (size + _LEVER**2)
-    covered = np.clip(clear * told + (1 - clear) * heard, 0, 1.0)
+    covered = np.clip(clear * levels + (1 - clear) * heard, 0, 1.0)
     return np.where(covered > _FULL, 1.0, covered)

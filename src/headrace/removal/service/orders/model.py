@@ -10,7 +10,7 @@ from headrace.removal.order import Hint, Mode, Quality, Span
 
 
 class RightsBasis(StrEnum):
-    """By what right somebody has a mark taken off."""
+    """The right by which a user has a mark removed."""
 
     OWNER = "OWNER"  # it is theirs
     LICENSEE = "LICENSEE"  # they have a licence for the unmarked file

@@ -13,7 +13,7 @@ from headrace.removal.order import Span, changed_pages, paid_seconds
 from headrace.removal.service.orders.errors import MediaUnsupported, OrderInvalid
 from headrace.removal.service.orders.model import Priced, Size, Wanted
 
-# What can be written, by what is read; the first is what comes out unless somebody says otherwise.
+# What can be written, by what is read; the first is the default.
 _PICTURES = ("jpeg", "png", "webp", "tiff")
 _ANIMATED = ("gif", "webp", "png")
 
@@ -47,8 +47,6 @@ def _require_doable(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> None
         )
     if "format" not in facts:
         raise MediaUnsupported(f"{asset.origin_name} was never looked into: upload it again.")
-    if asset.media_type == MediaType.VIDEO and not media.has_video():
-        raise MediaUnsupported("Marks cannot be taken off videos by this installation.")
     if asset.media_type == MediaType.IMAGE and _frames(facts) > 1:
         _require_animation(asset, facts, wanted)
     if facts.get("encrypted") and asset.id not in wanted.unlocked:
@@ -76,10 +74,12 @@ def _require_animation(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> N
 
 
 def _require_hints_fit(asset: Asset, wanted: Wanted) -> None:
-    told = bool(wanted.candidates or wanted.mask_asset_id) or any(hint.boxes or hint.polygons for hint in wanted.hints)
-    if wanted.mode == "MANUAL" and not told:
+    has_hints = bool(wanted.candidates or wanted.mask_asset_id) or any(
+        hint.boxes or hint.polygons for hint in wanted.hints
+    )
+    if wanted.mode == "MANUAL" and not has_hints:
         raise OrderInvalid("MANUAL takes off what you name: candidates, a mask, boxes or polygons.")
-    if wanted.mode == "AUTO" and told:
+    if wanted.mode == "AUTO" and has_hints:
         raise OrderInvalid("AUTO finds the mark by itself: order MANUAL, or leave candidates, mask and boxes out.")
     if wanted.mask_asset_id is not None and asset.media_type not in (MediaType.IMAGE, MediaType.VIDEO):
         raise OrderInvalid("A mask is for pictures and videos: of documents name candidates, or boxes on a page.")

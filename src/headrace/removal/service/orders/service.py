@@ -67,7 +67,7 @@ async def order(
 ) -> list[Ordered]:
     """Order one removal for each of the files: all of them, or none.
 
-    ``AssetNotFound`` for a file that is not the caller's, whoever they are: rights are declared for one's own.
+    ``AssetNotFound`` for a file that is not the caller's, also for administrators: rights are declared for one's own.
     ``QuotaExhausted`` if it costs more than is left.
     """
     priced = await _price(tx, caller, asset_ids, wanted)
@@ -92,7 +92,7 @@ async def _keep_password(tx: Tx, vault: Vault, task: Task, asset_id: str, wanted
 
 
 async def detect(tx: Tx, tasks: Tasks, vault: Vault, caller: Caller, asset_id: str, wanted: Wanted) -> Task:
-    """Have somebody look for marks in a file: a task that costs nothing, whose result lists the candidates."""
+    """Detect marks in a file: a free task, whose result lists the candidates."""
     asset = await _own(tx, caller, asset_id)
     priced = price(asset, wanted, await features_of(tx, caller.user_id))
     await _know(tx, tasks, DETECT)
@@ -122,7 +122,7 @@ async def list_removals(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Ordered]:
-    """Orders, newest first. Only administrators list somebody else's, or everybody's (None)."""
+    """Orders, newest first. Only administrators list another user's, or all (None)."""
     if user_id != caller.user_id:
         if not caller.is_admin:
             raise AdminOnly("Only an administrator may list other people's removals.")

@@ -91,7 +91,7 @@ async def find_held_back(tx: Tx, task_id: str) -> str | None:
     return None if name is None else str(name)
 
 
-# Of the newest files of somebody those whose bytes were never ordered, and that are no mask of an order either. All who
+# Of the newest files of a user those whose bytes were never ordered, and that are no mask of an order either. All who
 # order at once what they upload look at few: masks are looked for among orders made since the oldest of these files.
 NOT_ORDERED = f"""
 WITH newest AS MATERIALIZED (
@@ -117,7 +117,7 @@ async def list_not_ordered(tx: Tx, user_id: str, *, newest: int) -> Sequence[Ass
     return [asset_of(row) for row in await tx.fetch(NOT_ORDERED, user_id, newest)]
 
 
-# Whoever goes takes along from where they declared what, and in which words; whose right it was said to be stays.
+# A deleted user takes along address and words of each declaration; the declared right stays.
 BLANK_OF_USER = """
 UPDATE headrace.removals SET rights_statement = NULL, client_ip = NULL, user_agent = NULL, request_id = NULL
 WHERE task_id = ANY (ARRAY(
