@@ -40,6 +40,22 @@ registry = Registry()
 async def greet(context: TaskContext, payload: dict[str, str]) -> str:
     return "Hello " + payload["name"]
 """
+SUBMIT = """\
+import asyncio
+import os
+
+from headrace import Headrace
+from shop import registry
+
+
+async def main() -> None:
+    async with Headrace(os.environ["HEADRACE_DATABASE_URL"], registry) as headrace:
+        task = await headrace.submit("greet", {"name": "Ada"})
+        print((await headrace.wait(task)).result)
+
+
+asyncio.run(main())
+"""
 HIDING = """\
 import sys
 from importlib.machinery import PathFinder
@@ -145,10 +161,9 @@ class Program:
             while not await db.fetch_alone("SELECT FROM headrace.task_types WHERE name = 'greet'"):
                 assert worker.returncode is None, (await worker.communicate())[1].decode()
                 await asyncio.sleep(0.05)
-            submit = ("-m", "headrace", "submit", "greet", "--payload", '{"name": "Ada"}', "--wait", "--json")
-            done = await asyncio.to_thread(self.run, *submit, HEADRACE_DATABASE_URL=database_url)
+            done = await asyncio.to_thread(self.run, "-c", SUBMIT, HEADRACE_DATABASE_URL=database_url)
             assert done.returncode == 0, done.stderr
-            return json.loads(done.stdout)["result"]
+            return done.stdout.strip()
         finally:
             if worker.returncode is None:
                 worker.terminate()
