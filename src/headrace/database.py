@@ -150,8 +150,11 @@ class _Borrowed:
 
     async def roll_back(self) -> None:
         if self._transaction is not None:
-            with suppress(asyncpg.InterfaceError):  # not begun, or its COMMIT was canceled
+            try:
                 await self._transaction.rollback()
+            except asyncpg.InterfaceError:  # BEGIN or COMMIT was canceled
+                # Whether a transaction is open is known when the canceled statement has been answered.
+                await self.connection.execute("")
         if self.connection.is_in_transaction():
             await self.connection.execute("ROLLBACK")
 

@@ -91,9 +91,9 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(
     monkeypatch.setattr(store, "renew", cut_off)
     began = loop.time()
     with pytest.raises(LockLost):
-        async with holding.hold(db, "k", ttl=timedelta(seconds=1)):
+        async with holding.hold(db, "k", ttl=timedelta(seconds=4)):
             await asyncio.sleep(NEVER)
-    assert loop.time() - began < 1
+    assert loop.time() - began < 4
     with pytest.raises(LockHeld):  # it was stopped while it still had the lock
         async with holding.hold(db, "k"):
             pass
