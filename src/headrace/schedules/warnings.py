@@ -24,7 +24,7 @@ async def warnings_of(tx: Tx, tasks: Tasks, schedule: Schedule) -> Sequence[Reas
         queue = (await tasks.catalog.get(tx, schedule.type)).queue
     except UnknownTaskType:  # its runs will fail, and say so
         queue = DEFAULT_QUEUE
-    nobody = await why.nobody_takes(tx, schedule.type, queue, schedule.labels)
+    nobody = await why.explain_no_worker(tx, schedule.type, queue, schedule.labels)
     past_due = _past_due(schedule, await clock(tx))
     return [each for each in (past_due, nobody) if each is not None]
 

@@ -105,7 +105,7 @@ class _Common:
 
     @property
     def canceled(self) -> bool:
-        """Whether somebody wants this task to stop: it was canceled, its time is over, or the worker shuts down."""
+        """Whether this task should stop: it was canceled, its time is over, or the worker shuts down."""
         return bool(self._facts.cancel.is_set())
 
     def check_canceled(self) -> None:
@@ -154,8 +154,8 @@ class TaskContext(_Common):
         await self._reporter.log(self._facts.claimed, message)
 
     async def used(self, units: int) -> None:
-        """Say how many of the units that are held for the task it has used: so many are charged if it succeeds, and the
-        rest is given back. Without a word all are charged; a task that fails is charged nothing. The last word counts.
+        """Report how many of the held units the task has used: these are charged if it succeeds, and the rest is
+        returned. Without a report all are charged; a failed task is charged nothing. The last report counts.
 
         ``UnitsRefused`` for more than are held, or for a task that costs nothing.
         """

@@ -14,7 +14,7 @@ class TaskNotFound(NotFound):
 
 
 class QueueNotFound(NotFound):
-    """Nothing knows this queue: no task was ever in it, no type goes to it, and nobody said anything about it."""
+    """The queue is unknown: it never held a task, no type uses it, and it has no settings."""
 
     code = "queue_not_found"
 
@@ -56,7 +56,7 @@ class OverCap(Invalid):
 
 
 class QueueUndeclared(Invalid):
-    """Nobody has declared this queue: leave it out, or name one that a type, a worker or an administrator has."""
+    """The queue is not declared: leave it out, or name one of a type, a worker or an administrator."""
 
     code = "queue_undeclared"
 
@@ -184,7 +184,7 @@ class Snooze(Exception):
 
 
 class TaskCanceled(BaseException):
-    """Somebody canceled this task.
+    """The task was canceled.
 
     Not an ``Exception``: a handler that catches everything to carry on must not swallow it by accident.
     """

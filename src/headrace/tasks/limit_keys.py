@@ -26,14 +26,14 @@ def is_rule(text: object) -> bool:
     return isinstance(text, str) and len(text) <= 255 and _RULE.fullmatch(text) is not None
 
 
-def limit_key(type_name: str, rule: str | None, given: str | None, *, payload: Any, user_id: str) -> str:
+def limit_key(type_name: str, rule: str | None, submitted: str | None, *, payload: Any, user_id: str) -> str:
     """The key of a task; "" for none, and so no limit.
 
-    Where its type computes one, a given one is refused: whoever submits could evade the limit, or use up another's.
+    Where its type computes one, a submitted key is refused: a user could evade the limit, or use up another's.
     """
     if rule is None:
-        return given or ""
-    if given is not None:
+        return submitted or ""
+    if submitted is not None:
         raise TaskSpecInvalid(f"limit_key must be left out for {type_name}: the type takes it from {rule}.")
     if rule == _USER:
         return user_id

@@ -89,8 +89,8 @@ class Watch:
     async def run_once(self) -> int:
         """Look where all watched tasks stand, and wake the streams of those that moved; gives how many."""
         watchers = list(self._watchers)
-        found = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
-        moved = [each for each in watchers if found.get(each.task_id) != each.seen]
+        positions = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
+        moved = [each for each in watchers if positions.get(each.task_id) != each.seen]
         for watcher in moved:
             watcher.woken.set()
         return len(moved)
@@ -112,8 +112,8 @@ class Watch:
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
         with self._watchers.opened(_Watcher(task_id, user_id, seen)) as watcher:
-            asked = None if may_see is None else partial(self._ask, may_see)
-            news = self._watchers.news(watcher, partial(self._news, watcher), may_see=asked)
+            check = None if may_see is None else partial(self._ask, may_see)
+            news = self._watchers.news(watcher, partial(self._news, watcher), may_see=check)
             async with aclosing(news):
                 async for each in news:
                     match each:
@@ -150,7 +150,7 @@ class Watch:
         return events
 
     async def _read(self, watcher: _Watcher) -> tuple[Task | None, list[LogLine]]:
-        # One snapshot for both: the last line is committed with the end, so whoever sees the end sees all lines.
+        # One snapshot for both: the last line is committed with the end, so a reader of the end sees all lines.
         async with self._reading, self._db.transaction(isolation="repeatable_read", readonly=True) as tx:
             task = await store.find_task(tx, watcher.task_id)
             if watcher.seen.log_id < 0:
@@ -160,7 +160,7 @@ class Watch:
 
 
 async def nothing_left(tx: Tx, task: Task, since: Position | None) -> bool:
-    """Whether somebody who has seen this much has seen all there will be."""
+    """Whether a reader at this position has seen everything that will come."""
     if since is None or not task.status.is_over:
         return False
     return since == Position(task.version, task.attempt, await store.last_log_id(tx, task.id))
@@ -171,9 +171,9 @@ async def open_watch(db: Database, config: WatchConfig | None = None) -> AsyncIt
     """The streams of a process, for as long as it serves them."""
     watch = Watch(db, config or WatchConfig())
     async with asyncio.TaskGroup() as group:
-        looking = group.create_task(watch.run(), name="watch tasks")
+        updates = group.create_task(watch.run(), name="watch tasks")
         try:
             yield watch
         finally:
             watch.stop()
-            looking.cancel()
+            updates.cancel()

@@ -116,7 +116,7 @@ class TaskSpec:
     trace_id: str | None = None
     """To find its way through the logs of several programs."""
     request_id: str | None = None
-    """Of the request that submits it: told with the event of its making, and not kept."""
+    """Of the request that submits it: part of the event of its creation, and not stored."""
     schedule_uid: str | None = None
     """Of the schedule that fires it."""
     idempotency_key: str | None = None
@@ -178,7 +178,7 @@ class Task:
     worker_id: str | None
     """Who runs it, or ran it last."""
     cancel_requested_at: datetime | None
-    """When somebody asked to cancel it."""
+    """When its cancellation was requested."""
     schedule_uid: str | None
     """Of the schedule that fired it."""
     trace_id: str | None
@@ -209,8 +209,8 @@ class Change(StrEnum):
     FAILED = "task.failed"
     CANCELED = "task.canceled"
     RETRIED = "task.retried"  # it goes on: after a failure with attempts left, a snooze, an interruption
-    REVIVED = "task.revived"  # it was over, and a person tries again
-    # Not told through the outbox: they come too often, or are nobody else's business.
+    REVIVED = "task.revived"  # it was over, and a user tries again
+    # Not written to the outbox: they come too often, or are internal.
     PROGRESSED = "task.progressed"
     EXTENDED = "task.extended"
 
@@ -273,7 +273,7 @@ class Claimed:
     # What this process has done about the start. Whether row and followers know of it is certain only after the commit;
     # between the two the locked row decides (``store.find_started``).
     start_sent: bool = False
-    start_told: bool = False
+    start_reported: bool = False
     over: bool = False  # its end is being written: nothing that its handler still reports counts
     used_noted: bool = False  # whether its handler has said what it used: then a success may release units, too
     saved: Mapping[str, Any] | None = None  # the result file that its handler saved in this attempt

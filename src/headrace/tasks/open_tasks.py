@@ -37,9 +37,9 @@ LIMIT $3
 class OpenTasks:
     """What one process remembers.
 
-    A count reads an entry of the index for each task, up to the cap: at 9,000 it took longer than the submission. So
-    whoever was counted may submit a tenth of what was left to them before they are counted again, for a few seconds:
-    up to ten processes that do so at once let nobody get over the cap. Close to it everyone is counted each time.
+    A count reads an index entry for each task, up to the cap: at 9,000 it took longer than the submission. After a
+    count a user may therefore submit a tenth of the rest of the cap before the next count, for a few seconds: up to
+    ten processes that do so at once cannot exceed the cap. Close to the cap every submission counts.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:

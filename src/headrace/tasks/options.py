@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Literal, TypedDict
 
 from headrace.tasks.execution import Backoff, Isolation, ProcessLimits
-from headrace.tasks.keeping import Retention
+from headrace.tasks.retention_periods import Retention
 
 
 class TaskOptions(TypedDict, total=False):
@@ -21,7 +21,7 @@ class TaskOptions(TypedDict, total=False):
     max_attempts: int
     """How often a task may be tried, the first time included; 3 by default."""
     backoff: Backoff
-    """The pauses between attempts; by default 2 s, doubled each time, an hour at the most."""
+    """The pauses between attempts; by default 2 s, doubled each time, at most an hour."""
     timeout: timedelta | None
     """How long an attempt may take before it is asked to stop; None, the default, is for ever."""
     grace: timedelta
@@ -29,8 +29,8 @@ class TaskOptions(TypedDict, total=False):
     steps: Sequence[str]
     """The names that ``context.step`` takes; without them it takes any."""
     events: bool | Literal["always"]
-    """Whether its changes are told to whoever wants to know (webhooks, notifications, brokers); True by default.
-    ``"always"`` writes them down also while nobody does."""
+    """Whether its changes are sent to subscribers (webhooks, notifications, brokers); True by default. ``"always"``
+    also writes events without subscribers."""
     step_events: bool
     """Whether entering a step is such a change; False by default."""
     followers: Sequence[str]
@@ -42,8 +42,7 @@ class TaskOptions(TypedDict, total=False):
     limit_key: str | None
     """What ``max_running_per_key`` counts by: ``"user"``, or ``"payload.FIELD"`` with any number of further fields."""
     limited_by_plan: bool
-    """Whether the plan of whoever it is for says how many run at once, over all types of which this is so; False by
-    default."""
+    """Whether the owner's plan limits how many run at once, over all types with this option; False by default."""
     units: int | str | None
     """What a task costs: a whole number, or ``"payload.FIELD"``. None, the default, is nothing."""
     submit: str

@@ -67,8 +67,8 @@ def _class(text: str) -> str | None:
         token = _IN_CLASS.match(text, position)
         if token is None:
             return None
-        said = token[token.lastgroup or 0]
-        part = said if token["range"] else _escaped(said, "{}") if token["escape"] else _literal(said)
+        matched = token[token.lastgroup or 0]
+        part = matched if token["range"] else _escaped(matched, "{}") if token["escape"] else _literal(matched)
         if part is None:
             return None
         parts.append(part)

@@ -95,8 +95,8 @@ class WorkerOut(Answer):
     heartbeat_at: datetime = Field(examples=[AT])
     silent_seconds: float
     lease_seconds: float
-    stopping_at: datetime | None = Field(description="When it was told to stop: it takes nothing more.")
-    holds: list[HeldOut] = Field(description="What it has in hand, the oldest first; some of it if there is much.")
+    stopping_at: datetime | None = Field(description="When it was asked to stop: it claims nothing more.")
+    holds: list[HeldOut] = Field(description="The tasks it holds, the oldest first; not all of them if they are many.")
 
     @classmethod
     def of(cls, worker: SeenWorker) -> Self:

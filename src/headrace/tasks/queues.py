@@ -1,4 +1,4 @@
-"""Queues, workers and task types: what is there, and what administrators decide about queues."""
+"""Queues, workers and task types: their state, and administrators' settings of queues."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.queues import Contents, QueueRules
 from headrace.tasks.store.workers import NAMED, SeenType, SeenWorker
 
-# More than anyone has; a list that somebody filled on purpose stays readable.
+# More than any deployment has; a list that was filled on purpose stays readable.
 _MOST = 1000
 
 
@@ -72,9 +72,9 @@ async def limit_queue(
     expected: int | None = None,
     create: bool = False,
 ) -> QueueRules:
-    """Let at most so many of this queue run at once, over all machines; None for any number.
+    """Limit how many tasks of this queue run at once, over all machines; None for no limit.
 
-    What runs already counts, and is not stopped if it is too much. ``QueueNotFound`` as for a pause.
+    Running tasks count at once, and are not stopped if they exceed it. ``QueueNotFound`` as for a pause.
     """
     if not create:
         await _require_known(tx, name, otherwise=" `?create=true` limits it before its first task.")

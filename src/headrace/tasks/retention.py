@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 
 from headrace.database import Database, Row, Tx
 from headrace.purging import BATCH, Journal, Keeps, Purge, RowRetention, count_with_lines
-from headrace.tasks.keeping import ENDS
+from headrace.tasks.retention_periods import ENDS
 from headrace.tasks.store.tasks import HAS_NO_BYTES, purge_deleted
 
 # Rows that one look along the index takes in, whether they go or not: it ends soon also where most of them stay.
@@ -90,12 +90,12 @@ async def _purge_slice(db: Database, rule: _Rule, since: datetime, to: datetime,
     while True:
         started = time.monotonic()
         async with db.transaction() as tx:
-            found: Row | None = await tx.fetchrow(
+            counts: Row | None = await tx.fetchrow(
                 PURGE_SLICE, rule.status, since, to, list(rule.types), not rule.others, BATCH
             )
-            assert found is not None
-            await journal.note(tx, found["gone"])
-        if found["due"] == 0:
+            assert counts is not None
+            await journal.note(tx, counts["gone"])
+        if counts["due"] == 0:
             return
         await asyncio.sleep((time.monotonic() - started) * _PAUSE)
 
@@ -106,7 +106,7 @@ SELECT updated_at FROM headrace.tasks
 WHERE status = $1 AND updated_at > $2 AND updated_at < $3
 ORDER BY updated_at OFFSET $4 LIMIT 1
 """
-# By updated_at, which has an index with the status: nobody changes a task that is over but to revive or to delete it.
+# By updated_at, which has an index with the status: an ended task changes only by a retry or its deletion.
 # Steps and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
 PURGE_SLICE = count_with_lines(
     "tasks",

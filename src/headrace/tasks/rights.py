@@ -26,7 +26,7 @@ def is_rule(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What whoever submits may do. ``scopes`` is None for whoever is not narrowed by an API key."""
+    """The rights of a submitter. ``scopes`` is None without the narrower scopes of an API key."""
 
     admin: bool = False
     scopes: frozenset[str] | None = None
@@ -68,7 +68,7 @@ IS_ADMIN = "SELECT EXISTS (SELECT FROM headrace.users WHERE id = $1 AND role = '
 
 
 async def rights_of_user(tx: Tx, user_id: str, rules: Iterable[str]) -> Rights:
-    """Those of a user in whose name somebody else submits, as far as these types ask for them."""
+    """The rights of a user for whom another party submits, as far as these types require them."""
     if user_id == ids.SYSTEM_USER:
         return TRUSTED
     if ADMINS not in set(rules):

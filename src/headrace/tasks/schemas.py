@@ -120,7 +120,7 @@ class TaskItemOut(Answer):
     schedule_id: str | None = Field(description="The schedule that fired it.")
     trace_id: str | None
     run_at: datetime = Field(description="Not before this time.", examples=[AT])
-    cancel_requested_at: datetime | None = Field(description="When somebody wanted it to stop.")
+    cancel_requested_at: datetime | None = Field(description="When its cancellation was requested.")
     queued_at: datetime | None
     started_at: datetime | None = Field(description="When the attempt started.")
     finished_at: datetime | None

@@ -201,7 +201,7 @@ class Link:
             gc.freeze()  # what was loaded stays to the end
         except LookupError as exc:
             self.say({"say": "broken", "error": wire.text(str(exc))})
-        except BaseException as exc:  # noqa: BLE001 - whatever an import raises is told, SystemExit too
+        except BaseException as exc:  # noqa: BLE001 - whatever an import raises is reported, SystemExit too
             self.say({"say": "broken", "error": endings.describe(exc)})
         else:
             self.say({"say": "ready", "memory": confinement.resident_bytes()})
@@ -257,7 +257,7 @@ def perform(run: Run, handler: Handler) -> Message:
         with contextlib.nullcontext() if run.limits is None else limited(run.limits):
             result = run.handle(task_type, payload)
             return _ending_with(task_type, result, run.result_limit)
-    except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is told, SystemExit too
+    except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is reported, SystemExit too
         return endings.of_exception(exc, asked_to_stop=run.stop_asked.is_set())
 
 

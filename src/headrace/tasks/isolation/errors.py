@@ -42,7 +42,7 @@ class CrashCause(StrEnum):
 
     TIME = "time"  # it ran, or computed, longer than it may
     MEMORY = "memory"
-    ITSELF = "itself"  # a fault in it, or somebody killed it
+    ITSELF = "itself"  # a fault of its own, or killed from outside
 
 
 class Crashed(HeadraceError):

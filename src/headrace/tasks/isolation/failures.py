@@ -1,4 +1,4 @@
-"""What could not be started or loaded: told to all who ask, and tried again after a pause that grows."""
+"""Failures to start or load a child: reported to all that need it, and retried after a growing pause."""
 
 import time
 from dataclasses import dataclass

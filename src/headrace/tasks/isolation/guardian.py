@@ -23,7 +23,7 @@ _PROCESS = str(Path(__file__).with_name("guardian_process.py"))
 
 
 class Guardian:
-    """The worker's side: it starts the process with the first group, and anew if somebody killed it."""
+    """The worker's side: it starts the process with the first group, and restarts it if it was killed."""
 
     def __init__(self) -> None:
         self._groups: set[int] = set()
@@ -51,7 +51,7 @@ class Guardian:
         _write(self._process, "".join(f"+{each}\n" for each in self._groups))
 
     def forget(self, group: int) -> None:
-        """To be called while the group's leader is not yet waited for: until then its number is nobody else's."""
+        """Call it before the group's leader is waited for: until then its process id cannot be reused."""
         self._groups.discard(group)
         if self._process is not None:
             _write(self._process, f"-{group}\n")

@@ -268,7 +268,7 @@ class _Program(ctypes.Structure):
 
 def _give_up_sockets(libc: ctypes.CDLL) -> bool:
     """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay, if
-    they are streams: half a pair of datagrams sends to whoever has a name, the system's log for one."""
+    they are streams: half a pair of datagrams sends to any named socket, the system's log for one."""
     machine = _ARCHITECTURES.get(platform.machine())
     return machine is not None and _install(
         libc, machine, (*_refused(machine.socket), *_streams_alone(machine.socketpair))

@@ -37,7 +37,7 @@ class Standalone:
     """Up to ``size`` warm child processes that run handlers without a worker or a database."""
 
     def __init__(self, *, size: int, folder: Path | None = None, spare: int = 0) -> None:
-        # The current folder is no place for modules here: it holds what somebody works on.
+        # The current folder is no place for modules here: it holds a user's files.
         path = [entry for entry in sys.path if entry]
         self._children = Children(size=size, path=path, forward=lambda _: None, folder=folder, spare=spare)
 
@@ -89,7 +89,7 @@ class Standalone:
 
 
 class Unreported:
-    """A ``Reporter`` of what has no task to write to: nothing is told to anybody."""
+    """A ``Reporter`` without a task to write to: it discards all reports."""
 
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
         pass

@@ -2,7 +2,7 @@
 
 A thread cannot be killed. A handler that does not stop when asked is abandoned when its caller stops waiting: it goes
 on as a zombie, what it reports is refused, its result is dropped, and another thread takes its place, so that a worker
-loses no capacity to it. Whoever needs more than that wants ``isolation="process"``.
+loses no capacity to it. For more than that use ``isolation="process"``.
 """
 
 import asyncio
@@ -72,7 +72,7 @@ class Threads:
 
     @property
     def zombies(self) -> int:
-        """Threads that go on after nobody waits for them any more."""
+        """Threads that still run after their callers stopped waiting."""
         return self._zombies
 
     @property
@@ -177,7 +177,7 @@ class _Job:
             return None, exc
 
     def tell(self, ending: "tuple[Any, BaseException | None]") -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits
             self.loop.call_soon_threadsafe(self._set, ending)
 
     def _set(self, ending: "tuple[Any, BaseException | None]") -> None:
@@ -191,7 +191,7 @@ class _Job:
 
 
 class _Reports:
-    """``BlockingReporter`` that hops to the loop, as long as somebody waits for the job."""
+    """``BlockingReporter`` that hops to the loop, as long as a caller waits for the job."""
 
     def __init__(self, job: _Job, claimed: Claimed, facts: Facts, reporter: Reporter) -> None:
         self._job = job
@@ -201,7 +201,7 @@ class _Reports:
 
     def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         if self._job.state is not _State.RUNNING:
-            raise LeaseLost("Nobody waits for this task any more: nothing can be reported for it.")
+            raise LeaseLost("No caller waits for this task any more: nothing can be reported for it.")
         self._stop.check(verb)
         report = getattr(self._reporter, verb)(self._claimed, *args, **kwargs)
         try:

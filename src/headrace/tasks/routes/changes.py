@@ -113,7 +113,7 @@ async def cancel_task(
     expected: ExpectedVersion,
     response: Response,
 ) -> TaskOut:
-    """Cancel a task. One that waits is over at once. One that runs is told to stop: `cancel_requested_at` is set, and
+    """Cancel a task. One that waits is over at once. A running one is asked to stop: `cancel_requested_at` is set, and
     it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
     async with turn, db.transaction() as tx:
         return _shown(response, await service.cancel_task(tx, deps, caller, task_id, expected=expected))

@@ -94,10 +94,10 @@ async def list_tasks(
         error=error,
     )
     async with db.transaction() as tx:
-        found = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    page = listing.page(found.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
-    if found.resume is not None:
-        page.next_cursor = seal(listing.key, listing.list_id, found.resume)
+        listed = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    page = listing.page(listed.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
+    if listed.resume is not None:
+        page.next_cursor = seal(listing.key, listing.list_id, listed.resume)
     return page
 
 

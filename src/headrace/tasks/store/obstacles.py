@@ -199,5 +199,5 @@ SELECT headrace.entitlement_lockers(
 async def find_unit_lockers(tx: Tx, task_id: str) -> list[dict[str, Any]]:
     """The sessions whose open transactions keep the units locked that are held for a task: pid, user, application and
     age in seconds, which is None where this role may not see it."""
-    found: list[dict[str, Any]] = await tx.fetchval(FIND_LOCKERS, task_id)
-    return found
+    lockers: list[dict[str, Any]] = await tx.fetchval(FIND_LOCKERS, task_id)
+    return lockers

@@ -8,7 +8,7 @@ from datetime import datetime
 from headrace.database import Row, Tx
 from headrace.database_errors import DatabaseBusy
 
-# How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
+# Limits on counting what waits: lanes, and rows (at least a hundred of each lane).
 MOST_LANES = 1000
 MOST_ROWS = 100_000
 MOST_BACKLOG = 20_000
@@ -28,7 +28,7 @@ class QueueRules:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in a queue. Unless ``exact``, at least so many are waiting and delayed."""
+    """The contents of a queue. Unless ``exact``, waiting and delayed are lower bounds."""
 
     waiting: int = 0
     delayed: int = 0
@@ -149,22 +149,22 @@ async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | No
 
     Under None is what is known of every other queue: nothing, and whether that is certain.
     """
-    found: dict[str | None, Contents] = {}
+    contents: dict[str | None, Contents] = {}
     for row in await tx.fetch(COUNT_WAITING, user_id):
-        found[row["queue"]] = found.get(row["queue"], Contents()) + _contents_of(row)
+        contents[row["queue"]] = contents.get(row["queue"], Contents()) + _contents_of(row)
     for row in await tx.fetch(COUNT_RUNNING, user_id):
-        found[row["queue"]] = found.get(row["queue"], Contents()) + Contents(running=row["running"])
-    return found
+        contents[row["queue"]] = contents.get(row["queue"], Contents()) + Contents(running=row["running"])
+    return contents
 
 
 async def count_backlog(tx: Tx) -> dict[tuple[str, str], Contents]:
     """What waits in each queue of each type, up to a lower bound. What runs is left out: to count it would be to read
     all that waits."""
-    found: dict[tuple[str, str], Contents] = {}
+    contents: dict[tuple[str, str], Contents] = {}
     for row in await tx.fetch(COUNT_BACKLOG, None):
         kind = row["queue"], row["task_type"]
-        found[kind] = found.get(kind, Contents()) + _contents_of(row)
-    return found
+        contents[kind] = contents.get(kind, Contents()) + _contents_of(row)
+    return contents
 
 
 def _contents_of(row: Row) -> Contents:
@@ -260,8 +260,8 @@ async def count_running_tasks(
 ) -> None:
     """Let what runs in a queue, or of some types, take up slots as if the limit had been there when it was claimed.
 
-    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything, and hearts
-    wait to beat: it must end soon.
+    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends all claims wait, and heartbeats
+    too: it must end soon.
     """
     await tx.execute(HOLD_CLAIMS)
     for _ in range(rounds):

@@ -85,7 +85,7 @@ class BlockedEnds:
         for each in endings:
             if each.claimed.user_id not in self._by_user:
                 log.warning("worker.ends_blocked", user_id=each.claimed.user_id, task_id=each.claimed.task_id)
-            each.claimed.payload = None  # nobody runs it any more, and there may be many
+            each.claimed.payload = None  # it runs no more, and there may be many
             self._by_user.setdefault(each.claimed.user_id, []).append(each)
             self._count += 1
             self._bytes += each.size

@@ -132,9 +132,9 @@ class Feeder:
                 if each.seq not in gone:
                     self._ends.add(Ending(each, Outcome.CANCELED))
 
-    async def _pause(self, worker: Identity, asked: Collection[Isolation], taken: int) -> None:
+    async def _pause(self, worker: Identity, requested: Collection[Isolation], taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
-        full = self._load.slots.keys() - asked
+        full = self._load.slots.keys() - requested
         if full & self._rooms().keys():  # there is room in them by now
             return
         held_back = {kind for kind in self._claimer.held_back if self._startable(self._load.slots[kind]) == 0}
@@ -187,20 +187,20 @@ class Feeder:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
-            # Before it is said: if the answer is lost nobody knows what the row says, and the next rest says it anew.
+            # Set before the statement: if its answer is lost the row's state is unknown, and the next rest writes it.
             self._asleep = False
             with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
                 await store.set_asleep(self._db, worker, asleep=False)
 
     async def _rest(self, worker: Identity) -> None:
-        """There is nothing more to take: sleep until somebody wakes us, something falls due, or it is time to look."""
+        """The queue has nothing left: sleep until a wake-up, the next due time, or the next poll."""
         self._busy_since = None
         if self._config.listen and not self._asleep:
             with suppress(HeadraceError):
                 await store.set_asleep(self._db, worker, asleep=True)
                 self._asleep = worker is self.worker
-            # Whoever submitted before that word was out sends no call, and may commit only in a moment: look again
-            # soon, and then less and less often.
+            # A process that submitted before this row was visible sends no wake-up, and may commit only in a
+            # moment: poll again soon, and then less and less often.
             self._patience = _FIRST_PATIENCE_S
             return
         self._patience = min(self._patience * 2, self._config.poll_every.total_seconds())
@@ -221,7 +221,7 @@ class Feeder:
                     self._woken.set()
 
     async def stop(self) -> list[Claimed]:
-        """Claim no more and give back what has not started; gives those that somebody wants canceled instead."""
+        """Stop claiming and return unstarted tasks; gives those whose cancellation was requested instead."""
         self._stopping = True
         prefetched = self._load.drop_prefetched() + self._put_back
         self._put_back = []

@@ -94,7 +94,7 @@ class Figures:
             ),
             Figure(
                 "headrace_worker_leases_lost_total",
-                "How often this worker was given up by others, or fell silent for too long, and had to begin anew. "
+                "How often other workers declared this one dead, or it was silent for too long, and had to start over. "
                 "Alarm when it grows.",
                 values={(): self.leases_lost},
                 kind=counter,

@@ -52,7 +52,7 @@ class LeaseReporter:
     async def start(self, tasks: list[Claimed]) -> None:
         """Show that these run, and tell the followers, once; what is no longer ours is left out."""
         tasks = [each for each in tasks if not each.over]
-        # From here on an end cannot know by itself whether the start was told. It asks, under the lock.
+        # From here on an end cannot know by itself whether the start was reported. It asks, under the lock.
         for each in tasks:
             each.start_sent = True
         async with self._db.transaction() as tx:
@@ -67,12 +67,12 @@ class LeaseReporter:
             )
         # Not before the commit: it may fail, or succeed without our hearing of it.
         for each in tasks:
-            each.start_told = True
+            each.start_reported = True
 
     async def _show(self, claimed: Claimed) -> None:
         if claimed.over:
             raise LeaseLost
-        if not claimed.start_told:
+        if not claimed.start_reported:
             await self.start([claimed])
 
     async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None:

@@ -93,7 +93,7 @@ class Load:
         self.of(task.task_type).prefetched.remove(task)
 
     def drop_prefetched(self) -> list[Claimed]:
-        """What has not started, which is nobody's business here any more."""
+        """Remove and return what has not started."""
         dropped = self.prefetched
         for slots in self:
             slots.prefetched.clear()

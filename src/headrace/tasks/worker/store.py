@@ -48,7 +48,7 @@ async def register(
     return Identity(number, worker_id)
 
 
-# A lease that is over is over, also while nobody has noticed: the reaper may be at work on what was held.
+# An expired lease is over even before it is noticed: the reaper may be at work on the worker's tasks.
 BEAT = """
 UPDATE headrace.workers
 SET heartbeat_at = now(), running = $2, finished = $3, slots = (
@@ -242,7 +242,7 @@ class TakenMeanwhile(Unavailable):
 
 
 async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-    """Write ends that all are successes, and the events of these tasks that somebody wants, as one statement."""
+    """Write ends that all are successes, and these tasks' events with subscribers, as one statement."""
     claims = [each.claimed for each in endings]
     rows = await _finish(
         db.fetch_alone,
@@ -252,8 +252,8 @@ async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Endi
         [each.seq for each in claims],
         [each.attempt for each in claims],
         [each.result for each in endings],
-        [each.seq for each in claims if each.start_told],
-        any(each.start_sent and not each.start_told for each in claims),
+        [each.seq for each in claims if each.start_reported],
+        any(each.start_sent and not each.start_reported for each in claims),
     )
     return {row["seq"] for row in rows}
 
@@ -292,7 +292,7 @@ LONGEST_DELAY = timedelta(days=36525)
 
 
 async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-    """Put tasks back to wait; gives the seqs that were still ours and that nobody wants canceled."""
+    """Return tasks to the queue; gives the seqs that were still ours and have no cancellation request."""
     returned: set[int] = set()
     for start in range(0, len(endings), _RETURNED_AT_ONCE):
         part = endings[start : start + _RETURNED_AT_ONCE]
@@ -405,7 +405,7 @@ END_STEP = """
 UPDATE headrace.task_steps SET status = $4, ended_at = now(), duration_ms = $5, detail_json = $6
 WHERE task_id = $1 AND step_name = $2 AND attempt = $3
 """
-# Steps that whoever was in them could not end any more: the worker died, or the line broke.
+# Steps whose run could not end them any more: the worker died, or the connection broke.
 END_OPEN_STEPS = """
 UPDATE headrace.task_steps AS step
 SET status = 'FAILED', ended_at = now(),
