@@ -1,4 +1,4 @@
-"""Whoever must move with a task."""
+"""The followers of tasks."""
 
 from headrace.assets.config import FileConfig
 from headrace.assets.results import ResultFollower
@@ -20,6 +20,6 @@ def followers(files: FileConfig | None = None, /, **others: Follower) -> Followe
     outbox = {OUTBOX: OutboxFollower(), OUTBOX_ALWAYS: OutboxFollower(always=True)}
     # Billing last: what it locks is everybody's who submits for the same user, and schedules hold theirs before it.
     assembled = Followers({**first, **outbox, SCHEDULES: executions, BILLING: BillingFollower()})
-    # A run that ends starts the next one: so this follower submits, too, and whoever follows follows that as well.
+    # A run that ends starts the next one: so this follower submits, too, and needs the followers of what it submits.
     executions.submits_with(Submitter(StoredCatalog(), assembled))
     return assembled

@@ -8,9 +8,9 @@ HeadraceError
 │   ├── OtherMajorVersion   the data was written by a PostgreSQL that we do not have
 │   └── SettingRefused      a setting that is ours to decide, or is no setting at all
 ├── Conflict
-│   ├── PortTaken           the port that was asked for is not free
-│   ├── RunsDifferently     it runs already, otherwise than was asked for now
-│   └── ForeignServer       somebody else runs a server on our data
+│   ├── PortTaken           the requested port is not free
+│   ├── RunsDifferently     it already runs, with other options
+│   └── ForeignServer       another process runs a server on our data
 └── Unavailable
     ├── BinariesMissing     there is no PostgreSQL to start
     ├── DiskFull            the disk has no room left

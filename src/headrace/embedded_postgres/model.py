@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
     @property
     def start_lock(self) -> Path:
-        """Held by whoever attaches or detaches, so that they come one after the other."""
+        """Held while a process attaches or detaches, so that they do so one after the other."""
         return self.home / "start.lock"
 
     @property

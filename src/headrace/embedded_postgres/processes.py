@@ -81,10 +81,10 @@ else:
 
     def _ask_ps(*which: str) -> list[tuple[int, list[str]]]:
         # ps joins the words by spaces, so a path with a space falls apart; the cluster's name has none.
-        said = subprocess.run(
+        listing = subprocess.run(
             ["ps", "-ww", *which, "-o", "pid=,command="], capture_output=True, text=True, check=False
         ).stdout
-        rows = [line.strip().partition(" ") for line in said.splitlines() if line.strip()]
+        rows = [line.strip().partition(" ") for line in listing.splitlines() if line.strip()]
         return [
             (int(pid), [command] if command.startswith("postgres:") else command.split(" ")) for pid, _, command in rows
         ]
