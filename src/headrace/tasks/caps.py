@@ -87,7 +87,7 @@ def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
     if spec.run_at is not None and spec.run_at.tzinfo is not None:
         check_cap("delay", spec.run_at - clock.now(), caps.delay)
     if spec.payload:
-        with suppress(TypeError):  # what is no JSON is refused as that
+        with suppress(TypeError):  # a payload that is not JSON is refused with its own error
             check_cap("payload_bytes", len(orjson.dumps(spec.payload)), caps.payload_bytes)
 
 

@@ -42,7 +42,7 @@ class KnownType:
 
 
 class Catalog(Protocol):
-    constant: bool  # whether what it says of a type stays true for the life of the process
+    constant: bool  # whether its answer about a type stays true for the life of the process
 
     async def get(self, tx: Tx, name: str) -> KnownType:
         """The type of this name; ``UnknownTaskType`` if it was never registered."""
@@ -177,7 +177,7 @@ def _checker(name: str, schema: bytes) -> Callable[[Any], Any]:
 
 def _where(fault: Any) -> str:
     path = [*map(str, fault.absolute_path)]
-    if fault.validator == "required":  # the fault is the object's, but what one looks for is the field
+    if fault.validator == "required":  # the fault is the object's, but users look for the field
         path.append(fault.message.removesuffix(" is a required property").strip("'\""))
     return ".".join(path) or "(payload)"
 

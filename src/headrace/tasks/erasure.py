@@ -93,7 +93,7 @@ class EraseTasks:
                     batch = await tx.fetch(TO_BLANK, user_id, status, _BATCH, *last)
                 task_ids = [row["id"] for row in batch]
                 async for _ in _delete_logs(db, task_ids):
-                    yield 0  # alive; what is counted are tasks
+                    yield 0  # alive; only tasks are counted
                 async with db.transaction() as tx:
                     await tx.execute(BLANK, task_ids)
                 yield len(batch)

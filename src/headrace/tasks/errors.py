@@ -1,4 +1,4 @@
-"""What can go wrong with tasks, and what a handler can say about its own failure."""
+"""Errors of tasks, and the exceptions by which a handler reports its own failure."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -110,7 +110,7 @@ class TaskChanged(Conflict):
 
 
 class LeaseLost(Conflict):
-    """The task was taken from this worker, because it was silent for too long; what it did for it does not count."""
+    """The task was taken from this worker, because it was silent for too long; its work on the task does not count."""
 
     code = "lease_lost"
 

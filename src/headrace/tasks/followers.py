@@ -17,7 +17,7 @@ from headrace.tasks.model import Change, Transition
 
 # Who moves with what a schedule has fired, whatever its type.
 SCHEDULES = "schedules"
-# Who holds what a task costs, whatever its type.
+# The follower that holds the price of a task, for every type.
 BILLING = "billing"
 # Who writes down the result file that a handler saved, whatever its type.
 RESULTS = "results"
@@ -29,9 +29,9 @@ _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 class Follower(Protocol):
     async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
-        """Do in this transaction what must be true together with these moves; raising rolls all of it back.
+        """Make the changes that belong to these moves in this transaction; raising rolls all of it back.
 
-        ``BadResult`` fails the task whose result it is, for good; the end of any other refusal is offered again.
+        ``BadResult`` fails the task whose result it is, for good; any other refusal is retried.
         """
 
 

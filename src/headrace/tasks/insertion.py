@@ -27,11 +27,11 @@ class Draft:
     extension_seconds: int | None
     lane: tuple[Any, ...]
     task_id: str
-    units: int | None  # what it costs
+    units: int | None  # its price
     made: bool = True  # False if its key was known
 
-    def asked(self) -> tuple[object, ...]:
-        """What must be the same for the same key, for headrace.submission_digest."""
+    def digested(self) -> tuple[object, ...]:
+        """The values that must be equal for the same key, for headrace.submission_digest."""
         spec = self.spec
         timeout = None if spec.timeout is None else self.timeout_seconds
         return (

@@ -50,7 +50,7 @@ def limit_key(type_name: str, rule: str | None, submitted: str | None, *, payloa
 
 
 def value_at(payload: Any, path: Sequence[str]) -> Any:
-    """What is stored there; None where nothing is."""
+    """The value stored there; None where there is none."""
     value = payload
     for name in path:
         value = _plain(value)
@@ -59,7 +59,7 @@ def value_at(payload: Any, path: Sequence[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What is stored of it: a dataclass as an object, a date as text."""
+    """Its stored form: a dataclass as an object, a date as text."""
     return value if type(value) in _PLAIN else orjson.loads(orjson.dumps(value))
 
 

@@ -1,7 +1,7 @@
-"""Following tasks while they run: one look at the database for all who watch, a few times a second.
+"""Following tasks while they run: one query for all watchers, a few times a second.
 
-A stream holds no connection. One loop asks, in one statement, where all the watched tasks stand; a stream whose task
-has moved reads what is new and goes back to waiting. The engine's writes cost nothing more for it, and it works behind
+A stream holds no connection. One loop reads the positions of all watched tasks in one statement; a stream whose task
+has moved reads the new part and waits again. The engine's writes cost nothing more for it, and it works behind
 a pooler, where LISTEN does not.
 """
 
@@ -56,7 +56,7 @@ def event_id(position: Position) -> str:
 
 
 def position_of(text: str) -> Position | None:
-    """The position that an event's id stands for; None for what is none."""
+    """The position of an event's id; None for a malformed id."""
     return Position(*map(int, text.split("."))) if re.fullmatch(EVENT_ID, text) else None
 
 
@@ -104,10 +104,10 @@ class Watch:
         lines_after: int | None = None,
         may_see: MaySee | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """What happens to a task from now on, until it is over; the caller has checked that the user may see it.
+        """The events of a task from now on, until it is over; the caller has checked that the user may see it.
 
-        ``since`` is where an earlier stream ended: then only what is new comes. Otherwise the task as it is comes
-        first, and of its lines those after ``lines_after`` (0: all of them, None: those to come). ``may_see`` is asked
+        ``since`` is where an earlier stream ended: then only later events come. Otherwise the current state comes
+        first, with the lines after ``lines_after`` (0: all of them, None: only later ones). ``may_see`` is called
         again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
@@ -132,7 +132,7 @@ class Watch:
             return await may_see()
 
     async def _news(self, watcher: _Watcher) -> list[Event]:
-        """What is new since the watcher looked last, in order."""
+        """The news since the watcher's last read, in order."""
         task, lines = await self._read(watcher)
         if task is None:
             return [Event(Kind.END, watcher.seen)]

@@ -35,7 +35,7 @@ LIMIT $3
 
 
 class OpenTasks:
-    """What one process remembers.
+    """The memory of one process.
 
     A count reads an index entry for each task, up to the cap: at 9,000 it took longer than the submission. After a
     count a user may therefore submit a tenth of the rest of the cap before the next count, for a few seconds: up to
@@ -69,8 +69,8 @@ class OpenTasks:
         self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
 
     async def check_lanes(self, tx: Tx, caller: Caller, cap: int, wanted: Collection[LaneKey]) -> None:
-        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: each is looked at by every
-        worker that can take from it. What was seen counts for a few seconds."""
+        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: every worker that can take
+        from a lane reads it. The count is remembered for a few seconds."""
         if caller.is_admin or not wanted:
             return
         seen, until = self._lanes.get(caller.user_id, (set(), 0.0))

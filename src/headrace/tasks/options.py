@@ -9,7 +9,7 @@ from headrace.tasks.retention_periods import Retention
 
 
 class TaskOptions(TypedDict, total=False):
-    """The rules of a task type. Each can be left out; what is given with a single task goes before it."""
+    """The rules of a task type. Each can be left out; the options of a single task override them."""
 
     isolation: Isolation
     """Where the handler runs: ``"async"`` on the worker's loop (what ``async def`` gets by itself), ``"thread"`` in a
@@ -47,12 +47,12 @@ class TaskOptions(TypedDict, total=False):
     """What a task costs: a whole number, or ``"payload.FIELD"``. None, the default, is nothing."""
     submit: str
     """Who may submit it: ``"admins"``, the default, are administrators and programs on the database; ``"users"`` are
-    all with an account; or a scope of API keys."""
+    all users; or a scope of API keys."""
     retention: Retention
     """How long a task is kept after its end: a ``timedelta``, ``"forever"``, or a mapping of ``"succeeded"``,
     ``"failed"`` and ``"canceled"`` to one; None, the default, is as the settings say."""
     limits: ProcessLimits
-    """What one task may use of memory, time and files, with ``isolation="process"``."""
+    """Limits of memory, time and files for one task, with ``isolation="process"``."""
     environment: Sequence[str]
     """What a child process gets of the environment beside ``PATH`` and the like: ``"NAME"`` passes the worker's
     variable on, ``"NAME=value"`` sets one."""
@@ -62,4 +62,4 @@ class TaskOptions(TypedDict, total=False):
     """False lets a child process open nothing but Python, libraries and ``PYTHONPATH`` (Linux 5.19); True by
     default."""
     description: str | None
-    """What it does, for lists of types; by default the handler's docstring."""
+    """Its description, for lists of types; by default the handler's docstring."""

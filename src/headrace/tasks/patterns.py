@@ -27,7 +27,7 @@ _REPEATABLE = frozenset({"escape", "class", "letter"})
 def translate(pattern: str) -> str | None:
     """A regular expression with the same matches in PostgreSQL; None if it uses more than both have in common."""
     parts: list[str] = []
-    position, repeatable = 0, False  # whether what came last can be repeated
+    position, repeatable = 0, False  # whether the last token can be repeated
     while position < len(pattern):
         token = _TOKEN.match(pattern, position)
         part = None if token is None else _translated(token, repeatable=repeatable)

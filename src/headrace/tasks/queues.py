@@ -19,7 +19,7 @@ _MOST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue: what was said about it and what is in it."""
+    """A queue: its settings and its contents."""
 
     rules: QueueRules
     contents: Contents
@@ -38,9 +38,9 @@ async def list_queues(tx: Tx, *, user_id: str | None = None) -> list[Queue]:
 async def pause_queue(
     tx: Tx, caller: Caller, name: str, *, expected: int | None = None, create: bool = False
 ) -> QueueRules:
-    """Start nothing more from this queue. What a worker has taken goes on; pausing twice changes nothing.
+    """Start nothing more from this queue. Claimed tasks continue; pausing twice changes nothing.
 
-    ``QueueNotFound`` for one that nothing knows, which may be a slip of the pen, unless ``create`` says that it is not.
+    ``QueueNotFound`` for an unknown one, which may be a typing error, unless ``create`` is set.
     """
     if not create:
         await _require_known(tx, name, otherwise=" `--create` (`?create=true`) pauses it before its first task.")
@@ -53,7 +53,7 @@ async def pause_queue(
 
 
 async def resume_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
-    """Start tasks from this queue again, at once. Resuming what is not paused changes nothing."""
+    """Start tasks from this queue again, at once. Resuming a queue that is not paused changes nothing."""
     await _require_known(tx, name)
     old = await _lock(tx, name, expected)
     if old.paused_at is None:

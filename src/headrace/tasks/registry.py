@@ -48,10 +48,10 @@ class TaskType:
     followers: tuple[str, ...] = ()  # further followers by name, see followers.py
     max_running: int | None = None
     max_running_per_key: int | None = None
-    limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
-    limited_by_plan: bool = False  # a user's running tasks of all such types are limited by what their plan says
-    units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
-    submit: str = rights.ADMINS  # who may: "admins", "users", or a scope of API keys; see rights.py
+    limit_key: str | None = None  # the key of max_running_per_key: "user" or "payload.FIELD"
+    limited_by_plan: bool = False  # a user's running tasks of all such types are limited by the user's plan
+    units: int | str | None = None  # its price: a whole number, or "payload.FIELD"
+    submit: str = rights.ADMINS  # "admins", "users", or a scope of API keys; see rights.py
     # How long a task is kept after its end; None: as the settings say. A mapping has no hash.
     retention: retention_periods.Retention = field(default=None, hash=False)
     # Of its child process, with isolation="process":
@@ -122,11 +122,11 @@ class Registry:
         """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
 
         The handler takes a context (``TaskContext`` for ``async def``, ``BlockingTaskContext`` for ``def``) and the
-        payload. A type annotation on the payload (a pydantic model, a dataclass, a TypedDict, a dict) is what payloads
-        are checked against, at submit and again before the handler runs. What it returns is the result: JSON, or what
-        its annotation makes JSON of.
+        payload. A type annotation on the payload (a pydantic model, a dataclass, a TypedDict, a dict) checks payloads,
+        at submit and again before the handler runs. The return value is the result: JSON, or a type that
+        its annotation converts to JSON.
 
-        ``BadTaskType`` for what cannot be right: a name that is taken, an option that does not exist.
+        ``BadTaskType`` for an invalid declaration: a name that is taken, an option that does not exist.
         """
         _check_options(name, options)
 
@@ -259,7 +259,7 @@ def _check_environment(task_type: TaskType) -> None:
         if name.startswith("HEADRACE_"):
             raise BadTaskType(
                 f"{task_type.name} cannot have {name}: Headrace's own settings hold secrets and stay out of children. "
-                "Give what it needs another name."
+                "Use another name."
             )
 
 

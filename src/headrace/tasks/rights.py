@@ -1,8 +1,8 @@
-"""Who may submit tasks of which type.
+"""Rights to submit tasks, by type.
 
-A type says it: ``"admins"``, ``"users"``, or a scope, ``"tasks:submit:NAME"``, which an API key must have been given by
-that name, so that a general key does not do; people with a session may. It is data in ``task_types``: every way to
-submit goes by it, ``headrace.submit`` in SQL too.
+A type declares them: ``"admins"``, ``"users"``, or a scope, ``"tasks:submit:NAME"``, which an API key must have by
+that name, so that a general key does not suffice; users with a session may. They are data in ``task_types``: every way
+to submit checks them, ``headrace.submit`` in SQL too.
 """
 
 import re

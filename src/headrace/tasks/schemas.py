@@ -29,19 +29,19 @@ QueueName = Annotated[Line, Field(min_length=1, max_length=64, examples=["defaul
 
 
 class Answer(BaseModel):
-    """What is answered. Built when it is first used: a command that asks for one kind need not build all of them."""
+    """Base of answers. Built at first use: a command that reads one kind need not build all of them."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class Body(BaseModel):
-    """What is sent."""
+    """Base of request bodies."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class TaskIn(Body):
-    """A task to submit. What is left out is as the type says."""
+    """A task to submit. The type's defaults apply to omitted fields."""
 
     type: Annotated[Line, Field(min_length=1, max_length=255, examples=["report.build"])]
     payload: Annotated[
@@ -83,7 +83,7 @@ class TaskIn(Body):
 
 
 class SubmitIn(TaskIn):
-    """A task to submit. What is left out is as the type says."""
+    """A task to submit. The type's defaults apply to omitted fields."""
 
     user_id: Annotated[
         Annotated[Text, Field(max_length=64)] | None,

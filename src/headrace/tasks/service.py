@@ -353,8 +353,8 @@ async def _follow(
 
 
 async def known_or_plain(tx: Tx, tasks: Tasks, task_type: str) -> KnownType:
-    """The type, or one that says nothing: for a task that was submitted in SQL, or by a program whose worker never ran.
-    It can be canceled all the same, and tells of it."""
+    """The type, or an empty one: for a task that was submitted in SQL, or by a program whose worker never ran.
+    It can be canceled anyway, with events."""
     try:
         return await tasks.catalog.get(tx, task_type)
     except UnknownTaskType:

@@ -80,7 +80,7 @@ class Submitter:
     async def submit_now(
         self, db: Database, specs: Sequence[TaskSpec], *, user_id: str, trusted: bool = True
     ) -> list[str]:
-        """Submit in a transaction of their own: one statement, and so one round trip, where that is all.
+        """Submit in a transaction of its own: one statement, and so one round trip, if possible.
 
         Unless they are ``trusted``, the user must be one who may submit them.
         """
@@ -206,7 +206,7 @@ class Submitter:
         lifetime = self._config.idempotency_lifetime
         row = None
         while row is None:
-            row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.asked())
+            row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.digested())
             assert row is not None
             digest = row["digest"]
             if row["request_hash"] is None:

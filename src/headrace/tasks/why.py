@@ -22,7 +22,7 @@ _ORDINARY_S = 0.5  # a transaction that has locked units for less is ordinary wo
 
 
 class Code(StrEnum):
-    """What it is; programs decide by this."""
+    """The kind of reason, for programs."""
 
     OVER = "over"
     RUNNING = "running"
@@ -54,14 +54,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A task's status, and why it is not running; the first reason is the one to look at first."""
+    """A task's status, and the reasons why it is not running, the most important first."""
 
     task: Task
     reasons: Sequence[Reason]
 
 
 async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
-    """Why this task is not running. What keeps it from starting comes first, then what goes before it."""
+    """Why this task is not running. Obstacles to its start come first, then the tasks ahead of it."""
     task = await get_task(tx, caller, task_id)
     standing = await store.find_position(tx, task.id)
     if standing is None:
@@ -237,7 +237,7 @@ async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
 
 
 async def _its_turn(tx: Tx, standing: QueuePosition, fit: Sequence[SeenWorker]) -> list[Reason]:
-    """Nothing keeps it from starting: is it the workers, or what goes before it?"""
+    """Nothing blocks its start: is it the workers, or the tasks ahead of it?"""
     reasons = []
     taken = [each.slots_for(standing.task_type) for each in fit]
     slots, running = sum(size for size, _ in taken), sum(busy for _, busy in taken)

@@ -2,7 +2,7 @@
 
 A child is a fresh interpreter that imports a handler by its address; nothing of the running loop is forked. It is
 started when first needed, stays for the next tasks, and is replaced after ``recycle_after`` of them, when its memory
-has grown, and after every crash or kill. Types share children if they agree in what a process gets at its start: its
+has grown, and after every crash or kill. Types share children if they agree in the parameters of a process: its
 environment, and whether there is a network.
 """
 
@@ -87,7 +87,7 @@ class Children:
         ``on_start`` is called when a child is assigned: before that it waits its turn. A child that has served one
         ``tenant`` serves no other: leftovers of one tenant's file never meet another's.
 
-        Raises what errors.py lists, and what handlers raise on purpose. Set ``stop`` to have it stop: an async handler
+        Raises the errors of errors.py and the handlers' own exceptions. Set ``stop`` to stop it: an async handler
         is canceled, another gets ``TaskCanceled`` at its next report; after ``grace``, read when the stop comes, it is
         killed with everything it started (``Killed``). Canceling this call kills it at once.
         """
@@ -105,7 +105,7 @@ class Children:
             self._give_back(pool, child)
 
     def forget(self, tenant: str) -> None:
-        """Let go the children that have served this tenant and have nothing to do; fresh ones take their place."""
+        """Retire the idle children that have served this tenant; fresh ones take their place."""
         for pool in self._pools.values():
             pool.forget(tenant)
 

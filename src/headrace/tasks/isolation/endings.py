@@ -57,7 +57,7 @@ def of_exception(exc: BaseException, *, asked_to_stop: bool) -> Message:
 
 
 def value_of(end: Message) -> Any:
-    """The result that an ending holds, or raise what it tells of."""
+    """The result of an ending, or raise its error."""
     match end["kind"]:
         case "result":
             return end["value"]

@@ -1,4 +1,4 @@
-"""How a handler can end that does not run on the loop, beside its result and what handlers raise on purpose.
+"""How a handler outside the loop can end, beside its result and the exceptions that it raises on purpose.
 
 TaskCanceled            it stopped because it was asked to
 └── Killed              it did not stop, and was killed when its grace was over
@@ -22,7 +22,7 @@ from headrace.tasks.model import ErrorCode
 
 
 class Killed(TaskCanceled):
-    """It did not stop when it was asked to, and was killed; nothing of it runs any more."""
+    """It did not stop when it was asked to, and was killed; none of its processes runs any more."""
 
 
 class HandlerFailed(HeadraceError):

@@ -50,6 +50,6 @@ class Failures:
         return ProgramBroken(failure.message, retry_after=pause)
 
     def refuse(self, what: str) -> None:
-        """Raise what went wrong as long as it is not to be tried again."""
+        """Raise the failure until it is time to try again."""
         if self.pausing(what):
             raise self.error(what)

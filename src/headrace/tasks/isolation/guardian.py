@@ -1,8 +1,8 @@
-"""The guardian: a tiny process that outlives a killed worker just long enough to end what its children started.
+"""The guardian: a tiny process that outlives a killed worker just long enough to kill its children's subprocesses.
 
-The kernel kills a child together with its worker, but not the programs that the child started: they would go on
-writing into the folders of a task that another worker has taken up by then. The guardian knows the process groups, and
-kills them when its standard input ends, which is when the worker is gone, however it went.
+The kernel kills a child together with its worker, but not the programs that the child started: they would continue
+to write into the folders of a task that another worker has claimed by then. The guardian knows the process groups, and
+kills them at the end of its standard input, which comes when the worker is gone, for any reason.
 
 Its file is run by an interpreter without site-packages, which takes 10 ms and a few MB.
 """
@@ -30,7 +30,7 @@ class Guardian:
         self._process: subprocess.Popen[bytes] | None = None
 
     def watch(self, group: int) -> None:
-        """Put a group on the list. Without a guardian things go on: it matters only when the worker is killed."""
+        """Put a group on the list. Without a guardian the worker continues: it only matters if the worker is killed."""
         self._groups.add(group)
         if self._process is not None and _write(self._process, f"+{group}\n"):
             return

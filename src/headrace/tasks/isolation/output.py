@@ -45,11 +45,11 @@ class Output:
             self.sink = -1
 
     def restart(self) -> None:
-        """Forget what was kept: it belongs to the task before."""
+        """Discard the kept output: it belongs to the previous task."""
         self._kept.clear()
 
     def last_lines(self, most: int = 30) -> str:
-        """What was printed last, up to 8 KB."""
+        """The last output, up to 8 KB."""
         self._drain()
         return "\n".join(self._kept.decode("utf-8", "replace").rstrip().split("\n")[-most:])
 

@@ -18,7 +18,7 @@ from headrace.tasks.model import Claimed
 from headrace.tasks.registry import TaskType
 
 _VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step", "save_result"})
-# What a child said just before it died is still on its way; and one that hangs up is about to die.
+# A child's last messages before it died are still in the pipe; and one that hangs up is about to die.
 _AFTERMATH = 1.0
 
 
@@ -57,7 +57,7 @@ async def perform(
         raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
     child.end(end["memory"])
     if end["kind"] == "no_memory" or end["left"]:
-        # Who knows what it could not allocate; and what a handler has left running ends with its task.
+        # What failed to allocate is unknown; and programs that a handler has left running end with its task.
         child.clean = False
     return endings.value_of(end)
 

@@ -22,8 +22,8 @@ _START = "start"  # what fails when there is no process at all, whatever it shou
 
 @dataclass(frozen=True, slots=True)
 class PoolConfig:
-    """``path`` is where children look for modules; ``growth_limit`` is how many bytes one may hold on to beyond what it
-    had after its first task."""
+    """``path`` is the children's module search path; ``growth_limit`` is how many bytes a child may grow beyond its
+    size after its first task."""
 
     size: int
     path: Sequence[str]
@@ -193,7 +193,7 @@ class Pool:
 
     def _retire(self, child: Child) -> None:
         if not child.clean:
-            child.kill()  # now: a canceled run must not go on until the background comes to it
+            child.kill()  # now: a canceled run must not continue until the background comes to it
         self._live.discard(child)
         if child in self._idle:
             self._idle.remove(child)
@@ -201,7 +201,7 @@ class Pool:
         self._balance()
 
     def _balance(self) -> None:
-        """Start what is missing. Until a first child has come up they are tried one at a time, with growing pauses."""
+        """Start missing children. Until a first child has come up they are tried one at a time, with growing pauses."""
         self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
         if self._closed:
             return
@@ -258,7 +258,7 @@ class Pool:
             for address in list(self._known):
                 await child.load(address, within=self._config.start_within)
         except ProgramBroken:
-            self._known.clear()  # the program has changed: whose task needs it gets to hear what is wrong
+            self._known.clear()  # the program has changed: the next task reports what is wrong
 
     def _welcome(self, child: Child) -> None:
         self._failures.forget(_START)
@@ -278,7 +278,7 @@ class Pool:
 
     def _forget_if_idle(self, child: Child) -> None:
         if child in self._idle:
-            # It died with nothing to do. Replacing it ahead could go on for ever; the next task starts another.
+            # It died idle. Replacing it ahead could loop for ever; the next task starts another.
             self._kept_warm = max(0, self._kept_warm - 1)
             self._retire(child)
 

@@ -29,7 +29,7 @@ _POLL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """What is settled when a child is started. Types that agree in it share children."""
+    """The parameters of a child process. Types with equal ones share children."""
 
     environment: tuple[str, ...] = ()
     network: bool = True
@@ -53,7 +53,7 @@ class Child:
         self.loaded: set[str] = set()  # addresses of handlers
         self.missing: Sequence[str] = ()  # what its kernel could not take from it, see sandbox.py
         self.runs = 0
-        self.tenant: str | None = None  # whom alone it serves, from its first task on
+        self.tenant: str | None = None  # the only one that it serves, from its first task on
         self.clean = True  # not in the midst of a task
         self.limited_from_outside = SET_FROM_OUTSIDE and not kind.files
         self.killed = False  # by us
@@ -236,7 +236,7 @@ class Child:
         return f"was killed by {name}"
 
     def cause(self) -> CrashCause:
-        """What it died of, as far as its status tells."""
+        """The cause of its death, as far as its status shows."""
         status = self.exited.result() if self.exited.done() else 0
         if -status == signal.SIGXCPU:
             return CrashCause.TIME
@@ -277,7 +277,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     async def _reap_group(self) -> None:
-        """Wait for what it had started, where that became ours: as the first process of a container we inherit it."""
+        """Reap orphans of its task that became ours: as the first process of a container we inherit them."""
         for _ in range(100):
             try:
                 pid, _status = os.waitpid(-self.pid, os.WNOHANG)  # noqa: ASYNC222 - it does not wait

@@ -33,7 +33,7 @@ def load_registry(address: str) -> Registry:
 
 
 def search_path() -> list[str]:
-    """Where a child shall look for modules: where this process does, and the current directory."""
+    """The module search path of a child: that of this process, and the current directory."""
     path = [str(entry) for entry in sys.path if entry]
     here = str(Path.cwd())
     return path if here in path else [here, *path]

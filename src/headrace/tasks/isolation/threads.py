@@ -1,8 +1,8 @@
 """Handlers that are not async, in threads: bounded, and replaced when they do not come back.
 
-A thread cannot be killed. A handler that does not stop when asked is abandoned when its caller stops waiting: it goes
-on as a zombie, what it reports is refused, its result is dropped, and another thread takes its place, so that a worker
-loses no capacity to it. For more than that use ``isolation="process"``.
+A thread cannot be killed. A handler that does not stop when asked is abandoned when its caller stops waiting: it
+continues as a zombie, its reports are refused, its result is dropped, and another thread takes its place, so that a
+worker loses no capacity to it. For more than that use ``isolation="process"``.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ async def run_in_thread(
     reporter: Reporter,
     loop: asyncio.AbstractEventLoop,
 ) -> Any:
-    """Call the handler in a thread of the pool and give what it gives back; what it raises comes back as it is.
+    """Call the handler in a thread of the pool and give its result; its exceptions pass unchanged.
 
-    ``facts.cancel`` is how it learns that it should stop. Canceling this call abandons it: at once if it has not
+    ``facts.cancel`` asks it to stop. Canceling this call abandons it: at once if it has not
     begun, else it becomes a zombie.
     """
     job = _Job(loop)
@@ -135,7 +135,7 @@ class Threads:
                         return
                     job.state = _State.OVER
                 job.tell(ending)
-                # Nothing of the task may live on in this frame while the thread waits for the next.
+                # No reference to the task may stay in this frame while the thread waits for the next.
                 del ending
             del job
             with self._lock:

@@ -34,7 +34,7 @@ LARGEST = 64 * 1024 * 1024
 
 
 class Unintelligible(ValueError):
-    """What came is not a message."""
+    """The bytes received are not a message."""
 
 
 def pack(message: Message) -> bytes:

@@ -64,7 +64,7 @@ _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
     responses=problems(*_REFUSED, AdminOnly, *ONCE),
 )
 async def submit_task(body: SubmitIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
-    """Submit a task. The payload is checked against the type: what does not fit is named.
+    """Submit a task. The payload is checked against the type: faults are named.
 
     A type says who may submit it (`submit` in the list of task types): administrators, users, or API keys with a scope
     that names it. An API key with `tasks:write` may submit what its user may; one with `tasks:submit:TYPE` that type

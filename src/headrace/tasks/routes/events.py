@@ -66,7 +66,7 @@ async def follow_task(
         Header(
             alias="Last-Event-ID",
             pattern=EVENT_ID,
-            description="The last event that was seen: the stream goes on behind it, without gaps or repetitions.",
+            description="The last event that was seen: the stream continues after it, without gaps or repetitions.",
         ),
     ] = None,
     after_log: Annotated[

@@ -103,7 +103,7 @@ async def ask_to_cancel(tx: Tx, task_id: str, queue_row: QueueRow) -> None:
         raise TaskChanged
 
 
-# The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
+# The attempt keeps counting, so that the fence of a late worker and the names of steps stay unique.
 REQUEUE = """
 WITH place AS (
   SELECT assigned.lane_id, assigned.route_id,
@@ -152,7 +152,7 @@ WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at I
 """
 
 
-# Along the unique key: what one user has sent with a key within a day.
+# Along the unique key: tasks that one user has submitted with a key within a day.
 FORGET_ANSWER = """
 UPDATE headrace.idempotency_keys SET response_json = response_json || '{"payload": null, "result": null}'
 WHERE scope IN ('tasks.create', 'assets.detect') AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
@@ -200,7 +200,7 @@ async def cancel_many(tx: Tx, task_ids: Sequence[str], *, message: str) -> list[
     ``RowsLocked`` names those whose owners' units another transaction has locked: it does not wait for them."""
     rows = await tx.fetch(CANCEL_MANY, list(task_ids), message)
     moved = [row for row in rows if row["id"] is not None]
-    if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: nothing of it counts
+    if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: the whole statement is void
         raise TaskChanged
     metered = [row["id"] for row in moved if row["units"] is not None]
     if metered:

@@ -1,4 +1,4 @@
-"""SQL for what can stand between a task and its start."""
+"""SQL for the obstacles between a task and its start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from headrace.tasks.store.queues import FIRST_OF_LANES, MOST_LANES
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Where a waiting task stands in the queue, and what was said about its queue and its type."""
+    """The position of a waiting task in the queue, and the settings of its queue and its type."""
 
     seq: int
     run_at: datetime
@@ -107,7 +107,7 @@ class LimitScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Who takes up a limit's slots: the user's own tasks, some of them by name, and others' as a number."""
+    """The holders of a limit's slots: the user's own tasks, some of them by name, and others' as a number."""
 
     taken: int
     others: int
@@ -137,7 +137,7 @@ async def find_holders(tx: Tx, scope: LimitScope, name: str, *, user_id: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is taken first: tasks of a higher priority, and earlier ones like it. ``exact`` unless at the bound."""
+    """The tasks ahead of it: of a higher priority, and earlier ones of the same. ``exact`` unless at the bound."""
 
     higher: int
     earlier: int
@@ -145,7 +145,7 @@ class Ahead:
 
 
 MOST_AHEAD = 1000
-# Both walk along the index of what can be claimed, and stop at the bound.
+# Both walk along the index of claimable tasks, and stop at the bound.
 COUNT_AHEAD = f"""
 WITH higher AS (
   SELECT count(*) AS number
@@ -176,7 +176,7 @@ SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < 
 
 
 async def count_ahead(tx: Tx, standing: QueuePosition, *, types: Sequence[str]) -> Ahead:
-    """What goes before this task, of the ``types`` that its workers run."""
+    """The tasks ahead of this one, of the ``types`` that its workers run."""
     row = await tx.fetchrow(
         COUNT_AHEAD,
         standing.precedence,

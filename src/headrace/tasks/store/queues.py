@@ -1,4 +1,4 @@
-"""SQL for queues: what was said about them, and what is in them."""
+"""SQL for queues: their settings, and their contents."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ MOST_BACKLOG = 20_000
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """What was said about a queue. One that nothing was said about runs, without a limit."""
+    """The settings of a queue. Without settings it runs, without a limit."""
 
     name: str
     paused_at: datetime | None
@@ -145,9 +145,9 @@ GROUP BY lane.queue
 
 
 async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | None, Contents]:
-    """What is in each queue that has something in it, or what one user has there.
+    """The contents of each queue that is not empty, or of one user there.
 
-    Under None is what is known of every other queue: nothing, and whether that is certain.
+    Under None are the contents of every other queue: nothing, and whether that is certain.
     """
     contents: dict[str | None, Contents] = {}
     for row in await tx.fetch(COUNT_WAITING, user_id):
@@ -189,7 +189,7 @@ FOUND_QUEUE = "INSERT INTO headrace.queues (name) VALUES ($1) ON CONFLICT DO NOT
 
 
 async def lock_rules(tx: Tx, name: str) -> QueueRules:
-    """What was said about a queue, to be changed in this transaction."""
+    """The settings of a queue, to be changed in this transaction."""
     await tx.execute(FOUND_QUEUE, name)
     row = await tx.fetchrow(LOCK_RULES, name)
     assert row is not None  # queues are never deleted

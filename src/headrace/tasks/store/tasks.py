@@ -1,4 +1,4 @@
-"""Reading tasks. What is read is true: a task that a worker has just taken shows as running before its row says so."""
+"""Reading tasks. The answer is current: a task that was just claimed shows as running before its row says so."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +120,7 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
 
 
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
-    """Every task was given a route, and routes are never deleted: what has none is not worth a walk to the end."""
+    """Every task was given a route, and routes are never deleted: without a route there is no need to scan further."""
     where = Where().eq("queue", wanted.queue).eq("task_type", wanted.task_type)
     return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_routes {where.sql})", *where.args))
 

@@ -37,7 +37,7 @@ class WorkerConfig:
     ahead: timedelta = timedelta(milliseconds=150)
     """For how long ahead it takes tasks: enough to bridge a claim's round trip, too little to hoard."""
     shutdown_timeout: timedelta = timedelta(seconds=30)
-    """How long what runs may go on when it is asked to stop."""
+    """How long running tasks may continue after a request to stop."""
     result_limit: int = 256 * 1024
     """The largest result, in bytes of JSON."""
     scratch: Path = Path(gettempdir()) / "headrace-scratch"

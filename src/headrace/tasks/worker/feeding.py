@@ -65,7 +65,7 @@ class Feeder:
         self.cancels = asyncio.Event()
 
     def enter(self, worker: Identity) -> None:
-        """Take tasks as this worker from now on; as a new one it has not said yet that it sleeps."""
+        """Take tasks as this worker from now on; a new one has not recorded yet that it sleeps."""
         self.worker = worker
         self._asleep = False
         self._put_back.clear()  # they were another worker's
@@ -93,7 +93,7 @@ class Feeder:
         ahead = slots.size * self._config.ahead.total_seconds() / max(slots.task_seconds, 1e-6)
         target = min(self._config.most_prefetched, slots.size + int(ahead))
         taken_on, startable = len(slots), self._startable(slots)
-        # Not before half is gone: small claims cost as much as large ones.
+        # Not before half of the tasks are used up: small claims cost as much as large ones.
         wanted = min(self._config.batch, target - taken_on) if taken_on <= target // 2 or startable else 0
         return Room(wanted, startable)
 
@@ -162,7 +162,7 @@ class Feeder:
             self.failure = exc.message
             return None
         except asyncpg.PostgresError as exc:
-            # A migration is being undone, or an administrator changes the database by hand. What runs goes on.
+            # A migration is being undone, or an administrator changes the database by hand. Running tasks continue.
             log.exception("worker.claim_failed", error=type(exc).__name__)
             self.failure = f"PostgreSQL refuses it ({type(exc).__name__})."
             await asyncio.sleep(_AFTER_REFUSAL_SECONDS)
@@ -189,7 +189,7 @@ class Feeder:
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
             # Set before the statement: if its answer is lost the row's state is unknown, and the next rest writes it.
             self._asleep = False
-            with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
+            with suppress(HeadraceError):  # then submitters keep sending wake-ups, which costs them a little
                 await store.set_asleep(self._db, worker, asleep=False)
 
     async def _rest(self, worker: Identity) -> None:

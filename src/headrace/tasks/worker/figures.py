@@ -53,7 +53,7 @@ class Figures:
             self.outcomes[self.label(each.claimed.task_type), each.outcome] += 1
 
     def read(self) -> list[Figure]:
-        """For `/metrics`. A type that has done nothing yet shows with 0: an alarm needs a series to look at."""
+        """For `/metrics`. A type without any runs shows as 0: an alarm needs an existing series."""
         labels = [*self._labels.values(), *([OTHER] if OTHER in self.started else [])]
         counter = Kind.COUNTER
         return [

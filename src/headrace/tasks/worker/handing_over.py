@@ -63,5 +63,5 @@ WHERE number = $1 AND ended_at IS NULL
 
 
 async def fall_silent(db: Database, worker: Identity) -> None:
-    """Let the reaper settle at once what is left, if all of it is ends. The heart must have stopped."""
+    """Let the reaper settle the rest at once, if all of it is ends. The heartbeat must have stopped."""
     await db.fetch_alone(FALL_SILENT, worker.number)

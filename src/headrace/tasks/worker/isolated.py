@@ -55,7 +55,7 @@ class Isolated:
             if not work.done():
                 await asyncio.wait({work}, timeout=run.grace.total_seconds())
             if not work.done():
-                raise TaskCanceled  # a thread cannot be killed: it goes on, and nothing it does counts
+                raise TaskCanceled  # a thread cannot be killed: it continues, and its work does not count
             return work.result()
         finally:
             stop_requested.cancel()

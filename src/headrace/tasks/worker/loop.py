@@ -40,7 +40,7 @@ log = logs.get(__name__)
 
 # How often the lease and the deadlines of what runs are watched.
 _TICK_S = 0.05
-# No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
+# No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes continue.
 _TURNS = 100
 # How long a worker that stops waits for ends that are blocked, once all else is over.
 _BLOCKED_PATIENCE_S = 2.0
@@ -126,7 +126,7 @@ class Worker:
     # -- life
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
+        """Work until ``stop``, then return unstarted tasks, wait for the rest, and settle it."""
         if not await self._join(stop):
             return
         try:
@@ -248,7 +248,7 @@ class Worker:
         await self._until(lambda: not self._load.runs and not self._ends.unwritten, seconds)
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Wait, but no longer than this, for something that comes with a run's end or with what is written."""
+        """Wait, but no longer than this, for the end of a run or a write."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not condition():

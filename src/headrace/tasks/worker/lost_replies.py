@@ -34,7 +34,7 @@ class LostReplies:
         if self._until is not None:
             self._answered.update(row["claimed_at"] for row in rows)
         elif rows:
-            # Never back, should the clock be set back: what is known must not be found again.
+            # Never back, should the clock be set back: known claims must not be found again.
             self._last = max(self._last or rows[-1]["claimed_at"], rows[-1]["claimed_at"])
 
     async def find(self, worker: Identity) -> list[Row]:

@@ -50,7 +50,7 @@ class LeaseReporter:
             raise LeaseLost
 
     async def start(self, tasks: list[Claimed]) -> None:
-        """Show that these run, and tell the followers, once; what is no longer ours is left out."""
+        """Record once that these run, and inform the followers; tasks that are no longer ours are left out."""
         tasks = [each for each in tasks if not each.over]
         # From here on an end cannot know by itself whether the start was reported. It asks, under the lock.
         for each in tasks:
@@ -106,7 +106,7 @@ class LeaseReporter:
         except BaseException:
             claimed.extension_seconds += seconds  # it got nothing for it, and may ask again
             raise
-        # The worker looks at it. Added, here and in the run's row: of two that ask at once neither undoes the other's.
+        # The worker reads it. Added, here and in the run's row: of two simultaneous requests neither undoes the other.
         claimed.timeout_seconds += seconds
 
     async def _follow(self, tx: Tx, claimed: Claimed, moved: Transition) -> None:
@@ -171,7 +171,7 @@ class LeaseReporter:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
         claimed.finishing = True
         try:
-            if claimed.used_noted:  # what is left over goes back: their own transaction waits, as it does in a submit
+            if claimed.used_noted:  # unused units are released: their own transaction waits, as it does in a submit
                 await wait_for_units(tx, self._worker, [ending], wait=_LONGEST_WAIT)
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost

@@ -1,4 +1,4 @@
-"""The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
+"""The worker's SQL. Every write names worker, seq and attempt: a task that is no longer ours is not changed."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ async def claim_first(
     most: int,
     startable: int,
 ) -> list[Row]:
-    """Claim what is due in the highest priority, without a survey before it."""
+    """Claim due tasks of the highest priority, without a survey before it."""
     return await _fetch_claims(db, CLAIM_FIRST, worker.number, queues, types, labels, most, startable)
 
 
@@ -202,7 +202,7 @@ SELECT back.seq FROM back LEFT JOIN woken ON true
 
 
 async def unclaim(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
-    """Give back what was never started; gives the seqs of those that went back."""
+    """Return tasks that never started; gives the seqs of those that went back."""
     rows = await db.fetch_alone(UNCLAIM, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
     return {row["seq"] for row in rows}
 
@@ -273,8 +273,8 @@ async def _finish(fetch: Callable[..., Awaitable[list[Row]]], *statement: object
         raise
 
 
-# Wakes sleeping workers, also this one: a slot of a limit may be free, and what went back will be due. A wake-up leads
-# to a claim and not to another return, so this cannot go on for ever.
+# Wakes sleeping workers, also this one: a slot of a limit may be free, and the returned tasks will be due. A wake-up
+# leads to a claim and not to another return, so this cannot loop for ever.
 RETURN = """
 WITH back AS MATERIALIZED (
   SELECT seq FROM headrace.requeue_tasks($1, $2, $3, $4, $5, $6, $7, $8)
@@ -326,7 +326,7 @@ RETURNING units
 
 
 async def note_used(db: Database, worker: Identity, claimed: Claimed, units: int) -> int | None:
-    """Note what a handler has used, unless it is more than is held; gives what is held. ``LeaseLost`` if not ours."""
+    """Record the used units, unless they are more than held; gives the held ones. ``LeaseLost`` if not ours."""
     rows = await db.fetch_alone(USED, claimed.seq, worker.number, claimed.attempt, units)
     if not rows:
         raise LeaseLost

@@ -1,6 +1,6 @@
-"""Ends on their way to the database: written in batches while handlers run on, and never more of them than a bound.
+"""Ends on their way to the database: written in batches while handlers run, and bounded in number.
 
-What was run and is not written yet runs again when the worker is killed. So handlers wait for the writer once it is
+An unwritten task runs again when the worker is killed. So handlers wait for the writer once it is
 that far behind; it is the limit then anyway.
 """
 
