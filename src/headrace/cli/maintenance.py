@@ -1,4 +1,4 @@
-"""What has to be done whoever runs: by every API process and every scheduler, beside what they are there for."""
+"""Maintenance that every API process and every scheduler performs beside its own work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,15 +24,15 @@ from headrace.tasks.registry import Registry
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
 _LOOK_AHEAD_EVERY = timedelta(hours=1)
-_MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after it is over, whoever comes first
+_MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after its end, by the first process
 
 
 @asynccontextmanager
 async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[Reaper]:
-    """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
-    keep the months ahead, carry out deletions of accounts, and keep statistics.
+    """Detect dead workers (the last one's death must be noticed without another worker), seal the audit trail,
+    make the months ahead, carry out deletions of accounts, and record statistics.
 
-    None of it needs a worker, or a queue that somebody may have paused. Any number of processes may do it at once:
+    None of it needs a worker, or a queue that may be paused. Any number of processes may do it at once:
     locks and leases in the database leave each piece of work to one of them.
     """
     config = replace(

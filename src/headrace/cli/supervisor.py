@@ -68,7 +68,7 @@ class Supervisor:
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End every child at once; what they ran is found by its lease."""
+        """End every child at once; their tasks are recovered by their leases."""
         self._stopping.set()
         self._signal(signal.SIGKILL)
 

@@ -22,9 +22,9 @@ async def connected(config: DatabaseConfig) -> Database:
 
 
 async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str], None]) -> T:
-    """What the database answers, as soon as it does; what it refuses is raised at once.
+    """The database's answer, as soon as it is reachable; a refusal is raised at once.
 
-    Says at the beginning, and then twice a minute, what is waited for.
+    Reports the wait at the beginning, and then twice a minute.
     """
     pause, say_at = _FIRST_PAUSE_S, 0.0
     while True:

@@ -104,7 +104,7 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
 
 
 def _say_nothing(_: str) -> None:
-    """The supervisor has said it for all."""
+    """The supervisor has reported it for all."""
 
 
 async def _work(
@@ -114,7 +114,7 @@ async def _work(
     stop = stop_on_signals(
         at_once=lambda: os._exit(130), at_first=lambda: say_what_is_waited_for(waits_for, config.shutdown_timeout)
     )
-    # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
+    # A worker frozen while it writes has lost its lease after this; its locks must not stay for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
     async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
         working = Worker(
@@ -214,7 +214,7 @@ async def _watch(
 
 
 def _child_log_format(settings: Settings) -> str:
-    # Children write to a pipe, and yet it is a person who reads it.
+    # Children write to a pipe, but the reader is a person.
     return "human" if err.is_terminal and settings.log_format == "auto" else settings.log_format
 
 

@@ -1,4 +1,4 @@
-"""Whom the server runs as, and how root hands it over.
+"""The account of the server, and how root hands it over.
 
 PostgreSQL refuses to run as root. An ordinary user runs the server as itself and nothing here applies. Root gives it
 to an ordinary account, and if that account cannot reach the folder (``/root`` and ``mktemp -d`` are closed to others)

@@ -25,7 +25,7 @@ class Binaries(NamedTuple):
 
 
 def list_folders(configured: Path | None) -> list[Path]:
-    """Give the folders that hold a PostgreSQL, the one that was asked for first.
+    """Give the folders that hold a PostgreSQL, the configured one first.
 
     Cheap: nothing is run and nothing of the wheel is imported. Raises BinariesMissing when there is none.
     """

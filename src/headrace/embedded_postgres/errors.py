@@ -1,4 +1,4 @@
-"""What can go wrong with the embedded PostgreSQL.
+"""Errors of the embedded PostgreSQL.
 
 HeadraceError
 ├── Invalid
@@ -18,8 +18,8 @@ HeadraceError
     ├── DidNotStart         the server came up with an error, or not at all
     └── StillBusy           another process holds the folder for too long
 
-Every message is one line and says what to do. The errors arise in the keeper and are raised in the process that
-asked, so they travel as JSON: ``pack`` and ``unpack``.
+Every message is one line with a remedy. The errors arise in the keeper and are raised in the waiting process, so
+they travel as JSON: ``pack`` and ``unpack``.
 """
 
 from headrace.errors import Conflict, HeadraceError, Invalid, Unavailable

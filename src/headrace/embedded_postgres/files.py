@@ -10,10 +10,10 @@ from headrace.embedded_postgres.errors import DiskFull, FolderNotWritable, Folde
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a file of ours, made if it is not there, for this user and the folder's owner alone.
+    """Open one of our files, created if missing, for this user and the folder's owner only.
 
-    Root may only be visiting, so what it makes is given to the owner of the folder, who must be able to open it later.
-    It gives away nothing that was there before and follows no link: the owner could have put one there.
+    If root runs this, new files are given to the owner of the folder, who must be able to open them later. Existing
+    files keep their owner, and links are not followed: the owner could have put one there.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -100,7 +100,7 @@ def make_home(home: Path) -> None:
 
 @contextlib.contextmanager
 def naming_the_folder(home: Path) -> Iterator[None]:
-    """Turn what the system says about files in the folder into an error that says what to do."""
+    """Turn a system error about files in the folder into an error with a remedy."""
     try:
         yield
     except OSError as exc:

@@ -93,8 +93,8 @@ class Keeper:
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGCHLD, nothing)  # only to wake up
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            # The terminal's Ctrl-C is for the user, who needs the server until it has finished. Not SIG_IGN: the
-            # server would inherit that, and a stop in its first moments would be lost on it.
+            # The terminal's Ctrl-C is for the user, who needs the server to the end. Not SIG_IGN: the
+            # server would inherit that, and lose a stop in its first moments.
             signal.signal(ignored, nothing)
 
     def _pause(self, seconds: float) -> None:
@@ -122,7 +122,7 @@ class Keeper:
         return postmaster.find(self._layout) is not None
 
     def _bring_up(self) -> None:
-        """Adopt the server that runs, or make what is missing and start it."""
+        """Adopt a running server, or make missing files and start it."""
         if self._adopt():
             return
         with self._server_lock() as lock:
@@ -153,7 +153,7 @@ class Keeper:
         return True
 
     def _choose(self, major: int | None) -> tuple[Binaries, Account | None]:
-        """Say which programs to run, and as whom."""
+        """Choose the programs to run, and their account."""
         folders = [Path(folder) for folder in self._launch.binaries]
         binaries = installations.choose(folders, data_major=major, prefer_first=self._launch.prefer_first)
         account = accounts.choose(self._layout, run_as=self._launch.run_as)
@@ -241,7 +241,7 @@ class Keeper:
         self._say(Phase.STOPPED)
 
     def _say(self, phase: Phase, *, note: str = "") -> None:
-        # Never a reason to fail: on a full disk the server may well go on.
+        # Never a reason to fail: on a full disk the server may well continue.
         with contextlib.suppress(OSError):
             state.write(self._layout, State(phase, self._port, self._version, note))
 

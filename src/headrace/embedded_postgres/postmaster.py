@@ -1,8 +1,8 @@
 """Starting, finding and stopping the server process.
 
-Whether anything of the server lives is asked of the server lock, never of a process id: the postmaster inherits the
-locked file and its children inherit it from there. Ids are used only to send signals, and only after a look at what
-the process is.
+The server lock shows whether any process of the server lives, never a process id: the postmaster inherits the
+locked file and its children inherit it from there. Ids are used only to send signals, and only after a check of
+the process.
 """
 
 import contextlib
@@ -189,10 +189,10 @@ def _own_log(layout: Layout, *, since: float) -> list[str]:
 
 
 def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
-    """Stop the server and every process of it; True when nothing is left.
+    """Stop the server and all its processes; True when none is left.
 
-    Asks for a fast shutdown (open transactions are rolled back), then for an immediate one, then kills. Does nothing
-    when nothing of ours runs. ``child`` is the server if it is ours to reap.
+    Requests a fast shutdown (open transactions are rolled back), then an immediate one, then kills. Does nothing
+    when no process of ours runs. ``child`` is the server if it is ours to reap.
     """
     if not flocks.is_held(layout.server_lock):
         return _is_gone(layout, child, within=0)
@@ -211,7 +211,7 @@ def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
 
 
 def abandon(layout: Layout, pid: int) -> None:
-    """Stop a server whose folder was removed under it, without a look at the folder: a new one may be there now."""
+    """Stop a server whose folder was removed, without reading the folder: a new one may exist there by now."""
     for sent in (signal.SIGQUIT, signal.SIGKILL):
         if not processes.is_ours(layout, pid):
             return

@@ -85,7 +85,7 @@ def run(program: Path, url: str, words: Sequence[str]) -> int:
 
 
 def read(program: Path, url: str, words: Sequence[str]) -> tuple[int, str, str]:
-    """Run it to its end; gives its exit status and what it printed."""
+    """Run it to its end; gives its exit status and its output."""
     address, variables = _without_password(url)
     ran = subprocess.run(
         [program, f"--dbname={address}", *words],

@@ -90,9 +90,9 @@ class Server:
         return f"postgresql://{role}:{password}@127.0.0.1:{self.port}/{database}"
 
     def close(self) -> None:
-        """Let go of the server; as its last user, wait until nothing of it runs any more.
+        """Detach from the server; the last user waits until all its processes have ended.
 
-        Idempotent. Interrupted, it leaves the rest to the keeper, which stops the server all the same. Raises
+        Idempotent. Interrupted, it leaves the rest to the keeper, which stops the server anyway. Raises
         StillBusy when the server does not stop in time.
         """
         with self._once:
@@ -279,7 +279,7 @@ def _start_keeper(config: EmbeddedConfig, layout: Layout, report: Report) -> Sta
 
 
 def _open_log(layout: Layout) -> int:
-    """Open the keeper's log; what is long is put aside, so that there are never more than two files of it."""
+    """Open the keeper's log; a long one is rotated, so that there are never more than two files of it."""
     with contextlib.suppress(FileNotFoundError):
         if layout.keeper_log.stat().st_size > _LOG_LIMIT:
             layout.keeper_log.rename(layout.keeper_log.with_suffix(".log.1"))
