@@ -25,7 +25,7 @@ Name = Annotated[
     str, typer.Argument(metavar="ARCHIVE", help="Its id, or its month's name: audit_events_y2026m01, for example.")
 ]
 _ARCHIVES = path("admin", "archives")
-_MANY = 100_000
+_MAX_ARCHIVES = 100_000
 
 
 @app.command("list")
@@ -33,7 +33,7 @@ def list_(
     table: Annotated[str | None, typer.Option(help="Only months of this table.")] = None, json: Json = False
 ) -> None:
     """List the archives, with table, month and contents."""
-    listed = perform("archive list", lambda api: api.list(_ARCHIVES, drop_none(table=table), limit=_MANY))
+    listed = perform("archive list", lambda api: api.list(_ARCHIVES, drop_none(table=table), limit=_MAX_ARCHIVES))
     if json:
         print_json(listed)
         return
@@ -96,7 +96,7 @@ def verify(
 
 def _written() -> list[str]:
     """The ids of all archives that have a file."""
-    rows = perform("archive verify", lambda api: api.list(_ARCHIVES, limit=_MANY))
+    rows = perform("archive verify", lambda api: api.list(_ARCHIVES, limit=_MAX_ARCHIVES))
     return [archive["id"] for archive in rows if archive["status"] != "DETACHED"]
 
 

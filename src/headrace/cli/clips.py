@@ -24,7 +24,7 @@ Preview = Annotated[
         "--preview", help="Write a picture of before and after beside each result, as NAME.preview.png; of slides none."
     ),
 ]
-_MOST_SPANS = 4
+_MAX_SPANS = 4
 _LAST_FRAME = 2**31
 _WHEN = re.compile(
     r"(?P<first>\d{1,9})f-(?:(?P<last>\d{1,9})f)?|(?P<begins>\d{1,6}(?:\.\d+)?)-(?P<ends>\d{1,6}(?:\.\d+)?)?"
@@ -106,5 +106,5 @@ def _row(each: Candidate) -> tuple[object, ...]:
 
 
 def _spans(each: Candidate) -> str:
-    parts = ", ".join(f"{begins:.1f}-{ends:.1f} s" for begins, ends in each.spans[:_MOST_SPANS])
-    return parts + (", …" if len(each.spans) > _MOST_SPANS else "")
+    parts = ", ".join(f"{begins:.1f}-{ends:.1f} s" for begins, ends in each.spans[:_MAX_SPANS])
+    return parts + (", …" if len(each.spans) > _MAX_SPANS else "")

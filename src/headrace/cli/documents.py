@@ -33,7 +33,7 @@ BreakSignature = Annotated[
 ]
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
-_MOST_PAGES_TOLD = 6
+_MAX_PAGES_LISTED = 6
 
 
 def is_document(file: Path) -> bool:
@@ -114,8 +114,8 @@ def _pages(pages: tuple[int, ...]) -> str:
         return "none"
     if len(pages) > 1 and pages[-1] - pages[0] == len(pages) - 1:
         return f"{pages[0]}-{pages[-1]}"
-    more = ", …" if len(pages) > _MOST_PAGES_TOLD else ""
-    return ", ".join(str(page) for page in pages[:_MOST_PAGES_TOLD]) + more
+    more = ", …" if len(pages) > _MAX_PAGES_LISTED else ""
+    return ", ".join(str(page) for page in pages[:_MAX_PAGES_LISTED]) + more
 
 
 def _place(box: Box) -> str:

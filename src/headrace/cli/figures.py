@@ -22,7 +22,7 @@ from headrace.settings import Settings
 
 log = logs.get(__name__)
 
-_MOST_COUNTED = 100_000
+_MAX_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ SELECT count(*) FROM (
   SELECT FROM headrace.task_queue AS q
   JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
   WHERE q.worker IS NULL AND q.run_at <= now() AND ($1::text[] IS NULL OR lane.queue = ANY ($1))
-  LIMIT {_MOST_COUNTED}
+  LIMIT {_MAX_COUNTED}
 ) AS waiting
 """
 
@@ -175,7 +175,7 @@ class LiveLine:
 
     def show(self, figures: Figures) -> None:
         totals = figures.totals
-        waiting = "?" if figures.waiting is None else f"{figures.waiting:,}{'+' * (figures.waiting >= _MOST_COUNTED)}"
+        waiting = "?" if figures.waiting is None else f"{figures.waiting:,}{'+' * (figures.waiting >= _MAX_COUNTED)}"
         parts = [
             f"{figures.per_second:,.0f} tasks/s",
             f"{totals.running:,} running",

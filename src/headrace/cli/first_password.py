@@ -13,7 +13,7 @@ from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.loops import repeat
 
-_LOOK_EVERY = timedelta(seconds=2)
+_CHECK_INTERVAL = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FirstPassword:
             return
         async with await Database.connect(replace(config.for_role("up"), pool_min=0, pool_max=1)) as db:
             watching = asyncio.create_task(
-                repeat(lambda: self.forget_if_used(db), _LOOK_EVERY, failed="first_password.not_checked")
+                repeat(lambda: self.forget_if_used(db), _CHECK_INTERVAL, failed="first_password.not_checked")
             )
             try:
                 yield

@@ -21,7 +21,7 @@ app = typer.Typer(help="Locks: list, take, keep and release them.", no_args_is_h
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The lock's name.")]
 _DAY_S = 24 * 3600
-_LONGEST_WAIT_S = 20.0  # of one request; the API allows 30
+_MAX_WAIT_S = 20.0  # of one request; the API allows 30
 Ttl = Annotated[float, typer.Option(min=1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
 Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait for the lock.")]
 Purpose = Annotated[str | None, typer.Option(help="What for; others who wait can read it.")]
@@ -75,7 +75,7 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
 async def _acquire(api: Api, body: Mapping[str, Any], wait: float) -> Any:
     end = monotonic() + wait
     while True:
-        left = min(max(end - monotonic(), 0), _LONGEST_WAIT_S)
+        left = min(max(end - monotonic(), 0), _MAX_WAIT_S)
         try:
             return await api.ask("POST", _LOCKS, body={**body, "wait_seconds": left})
         except Conflict as exc:

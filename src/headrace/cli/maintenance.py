@@ -23,7 +23,7 @@ from headrace.tasks.registry import Registry
 
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
-_LOOK_AHEAD_EVERY = timedelta(hours=1)
+_MONTHS_AHEAD_INTERVAL = timedelta(hours=1)
 _MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after its end, by the first process
 
 
@@ -50,7 +50,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         loops = [
             group.create_task(reaper.run(_REAP_EVERY)),
             group.create_task(sealer.run(settings.audit_seal_interval)),
-            group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
+            group.create_task(keep_ahead(db, _MONTHS_AHEAD_INTERVAL)),
             group.create_task(deletions.run(_DELETE_EVERY)),
             group.create_task(statistics.run(db, _MEASURE_EVERY)),
         ]

@@ -14,7 +14,7 @@ from headrace.errors import Conflict
 
 STATUSES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED")
 _OVER = STATUSES[2:]
-_LOOK_EVERY_S = 0.5
+_POLL_INTERVAL_SECONDS = 0.5
 
 All = Annotated[
     bool,
@@ -102,7 +102,7 @@ async def _followed(api: Api, task_id: str) -> Any:
             why = f"{task['error_message']} " if task["error_message"] else ""
             done = number_of(made["done"], "task")
             raise Conflict(f"{task_id} is {task['status']}: {why}Its completed part stays: {done}.")
-        await asyncio.sleep(_LOOK_EVERY_S)
+        await asyncio.sleep(_POLL_INTERVAL_SECONDS)
 
 
 def _words(wanted: Mapping[str, Any], owner: str | None) -> str:

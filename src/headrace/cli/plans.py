@@ -24,7 +24,7 @@ Features = Annotated[
 Place = Annotated[int | None, typer.Option("--sort-order", help="Its place in the price list.")]
 
 _PLANS = path("admin", "plans")
-_MOST = 10_000
+_MAX_PLANS = 10_000
 
 
 @app.command("list")
@@ -121,7 +121,7 @@ def remove(plan: PlanName, json: Json = False) -> None:
 
 async def _find(api: Api, plan: str) -> Answer:
     """The plan of this id or name."""
-    known = await api.list(_PLANS, limit=_MOST)
+    known = await api.list(_PLANS, limit=_MAX_PLANS)
     named = [each for each in known if each["id"] == plan] or [each for each in known if each["name"] == plan]
     return named[0] if named else dict(await api.ask("GET", path("admin", "plans", plan)))  # refused: not found
 

@@ -16,7 +16,7 @@ from headrace.cli.output import out, print_json, say
 from headrace.errors import Invalid, Unavailable
 from headrace.webhooks.secrets import read_secret
 
-_LONGEST_BODY = 10 * 1024 * 1024
+_MAX_BODY_BYTES = 10 * 1024 * 1024
 _READ = 64 * 1024
 
 Receive = Callable[[dict[str, str], bytes], Awaitable[int]]
@@ -129,7 +129,7 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tup
                 request = event
             case h11.Data():
                 body += event.data
-                if len(body) > _LONGEST_BODY:
+                if len(body) > _MAX_BODY_BYTES:
                     raise Invalid("The body is too long.")
             case h11.EndOfMessage() if request is not None:
                 return request, body

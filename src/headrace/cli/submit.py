@@ -16,8 +16,8 @@ from headrace.cli.tasks import OVER, print_task
 from headrace.cli.times import instant
 from headrace.visible import make_visible
 
-_LOOK_EVERY_S = 0.1
-_LOOK_AFAR_EVERY_S = 1.0
+_POLL_INTERVAL_SECONDS = 0.1
+_REMOTE_POLL_INTERVAL_SECONDS = 1.0
 # A task that waits for this long has a reason, which is worth telling.
 _ASK_WHY_AFTER_S = 2.0
 _YEAR_S = 366 * 24 * 3600
@@ -119,7 +119,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
                 asked_at = monotonic()
             if waits or task["status"] != "QUEUED":
                 bar.update(shown, completed=task["progress"], description=make_visible(_describe(task, reasons)))
-            await asyncio.sleep(_LOOK_AFAR_EVERY_S if api.is_remote else _LOOK_EVERY_S)
+            await asyncio.sleep(_REMOTE_POLL_INTERVAL_SECONDS if api.is_remote else _POLL_INTERVAL_SECONDS)
 
 
 def _describe(task: dict[str, Any], reasons: Sequence[dict[str, Any]]) -> str:

@@ -73,7 +73,7 @@ _CLOSED = """
 
 
 _READY_WITHIN_S = 60.0
-_LOOK_EVERY_S = 2.0
+_CHECK_INTERVAL_SECONDS = 2.0
 
 PayLocally = Annotated[
     bool,
@@ -215,7 +215,7 @@ async def _watch_schema(deployment: Deployment, stop: asyncio.Event, gone: threa
     """Stop when Headrace's schema was dropped: its loops cannot continue, and PostgreSQL should."""
     async with await Database.connect(replace(deployment.app, pool_min=0, pool_max=1)) as db:
         while not gone.is_set():
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_CHECK_INTERVAL_SECONDS)
             with suppress(DatabaseUnavailable, DatabaseBusy):
                 if not await db.fetch_alone(FIND_SCHEMA):
                     gone.set()

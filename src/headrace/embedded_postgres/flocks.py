@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.embedded_postgres import files
 
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 
 
 def open_lock(path: Path) -> int:
@@ -42,7 +42,7 @@ def lock(fd: int, *, within: float, shared: bool = False) -> bool:
     while not try_lock(fd, shared=shared):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return True
 
 
@@ -68,5 +68,5 @@ def wait_until_free(path: Path, *, within: float) -> bool:
     while is_held(path):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return True

@@ -33,7 +33,7 @@ _POLL = 0.1
 # A test whether a lock is held takes it for a moment; see flocks.is_held.
 _LOCK_WITHIN = 2.0
 _RESTART_PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE_SECONDS = 5.0
 _ATTEMPTS = 5
 
 
@@ -214,7 +214,7 @@ class Keeper:
         """
         log("server.died", pid=self._pid, status=self._child.returncode if self._child else "unknown")
         self._say(Phase.RESTARTING)
-        for pause in chain(_RESTART_PAUSES, repeat(_LONGEST_PAUSE)):
+        for pause in chain(_RESTART_PAUSES, repeat(_MAX_PAUSE_SECONDS)):
             until = time.monotonic() + pause
             while self._is_needed() and time.monotonic() < until:
                 self._pause(_POLL)

@@ -26,7 +26,7 @@ from headrace.embedded_postgres.model import Layout
 _FAST_WITHIN = 30.0
 _IMMEDIATE_WITHIN = 5.0
 _ORPHANS_WITHIN = 2.0
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 
 
 class Running(NamedTuple):
@@ -173,7 +173,7 @@ def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: C
             if child.returncode == -signal.SIGKILL or any("terminated by signal 9" in line for line in output):
                 raise WasKilled(failure.message)
             raise failure
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return None
 
 
@@ -219,7 +219,7 @@ def abandon(layout: Layout, pid: int) -> None:
             os.kill(pid, sent)
         deadline = time.monotonic() + _IMMEDIATE_WITHIN
         while processes.is_ours(layout, pid) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def kill_orphans(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:

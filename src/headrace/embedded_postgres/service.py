@@ -34,7 +34,7 @@ _START_WITHIN = 600.0
 _STOP_WITHIN = 60.0
 _ANSWER_WITHIN = 15.0
 _ATTEMPTS = 5
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 _WATCH_EVERY = 1.0
 _LOG_LIMIT = 1_000_000
 
@@ -232,7 +232,7 @@ def _ensure_running(config: EmbeddedConfig, layout: Layout, report: Report) -> S
                     " in another container, stop it there or name another data folder",
                     port=current.port,
                 )
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     current = state.read(layout)
     raise DidNotStart(
         f"PostgreSQL has not come back for too long{': ' + current.note if current and current.note else ''}: see"

@@ -14,7 +14,7 @@ MEDIA_STEPS = ("PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
 # SQL: the status of a task at work before its first step. Media tasks have no RUNNING (document 002).
 FIRST_STATUS = "CASE WHEN task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') THEN 'PREPROCESSING' ELSE 'RUNNING' END"
 DEFAULT_QUEUE = "default"
-LONGEST_TIMEOUT = timedelta(days=366)
+MAX_TIMEOUT = timedelta(days=366)
 
 
 class TaskStatus(StrEnum):

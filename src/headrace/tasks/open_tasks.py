@@ -12,7 +12,7 @@ from headrace.tasks.model import TaskStatus
 _OPEN = [status.value for status in TaskStatus if not status.is_over]
 _COUNT_AGAIN_AFTER = timedelta(seconds=5)
 _PART = 10
-_MOST_USERS = 10_000
+_MAX_USERS = 10_000
 
 # Along the index of user and status, and no further than the cap. Those who come at the same moment do not see each
 # other: a few more may get in.
@@ -63,7 +63,7 @@ class OpenTasks:
                 cap="open_tasks",
                 most=cap,
             )
-        if len(self._left) >= _MOST_USERS:
+        if len(self._left) >= _MAX_USERS:
             self._left.clear()
         until = self._clock() + _COUNT_AGAIN_AFTER.total_seconds()
         self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
@@ -86,6 +86,6 @@ class OpenTasks:
                 cap="lanes",
                 most=cap,
             )
-        if len(self._lanes) >= _MOST_USERS:
+        if len(self._lanes) >= _MAX_USERS:
             self._lanes.clear()
         self._lanes[caller.user_id] = lanes, until

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-_MOST_REPEATS = 255  # PostgreSQL's
+_MAX_REPEATS = 255  # PostgreSQL's
 _TOKEN = re.compile(
     r"""
     \\(?P<escape>.)
@@ -51,7 +51,7 @@ def _translated(token: re.Match[str], *, repeatable: bool) -> str | None:
         case "class":
             return _class(text)
         case "repeat":
-            within = max(map(int, re.findall(r"[0-9]+", text)), default=0) <= _MOST_REPEATS
+            within = max(map(int, re.findall(r"[0-9]+", text)), default=0) <= _MAX_REPEATS
             return text if repeatable and within else None
         case "open":
             return "(?:"

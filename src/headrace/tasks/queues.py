@@ -14,7 +14,7 @@ from headrace.tasks.store.queues import Contents, QueueRules
 from headrace.tasks.store.workers import NAMED, SeenType, SeenWorker
 
 # More than any deployment has; a list that was filled on purpose stays readable.
-_MOST = 1000
+_MAX_LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ async def list_queues(tx: Tx, *, user_id: str | None = None) -> list[Queue]:
     """
     contents = await store.count_contents(tx, user_id=user_id)
     nothing = contents.get(None, Contents())
-    return [Queue(rules, contents.get(rules.name, nothing)) for rules in await store.list_rules(tx, limit=_MOST)]
+    return [Queue(rules, contents.get(rules.name, nothing)) for rules in await store.list_rules(tx, limit=_MAX_LISTED)]
 
 
 async def pause_queue(
@@ -90,12 +90,12 @@ async def limit_queue(
 
 async def list_workers(tx: Tx) -> list[SeenWorker]:
     """Workers that have not ended, each with some of the tasks in its hands."""
-    return await workers_store.list_workers(tx, limit=_MOST, named=NAMED)
+    return await workers_store.list_workers(tx, limit=_MAX_LISTED, named=NAMED)
 
 
 async def list_types(tx: Tx) -> list[SeenType]:
     """Every task type that a worker has ever registered, by name."""
-    return await workers_store.list_types(tx, limit=_MOST)
+    return await workers_store.list_types(tx, limit=_MAX_LISTED)
 
 
 async def _require_known(tx: Tx, name: str, *, otherwise: str = "") -> None:

@@ -19,7 +19,7 @@ from headrace.tasks.store.tasks import HAS_NO_BYTES, purge_deleted
 # Rows that one look along the index takes in, whether they go or not: it ends soon also where most of them stay.
 _SLICE = 5000
 # For each moment of work so long a pause: others want the disk and the processor, too.
-_PAUSE = 0.5
+_PAUSE_RATIO = 0.5
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 # Rows that were locked or not yet committed when a mark passed them are found by a full pass once a day.
 _SLACK = timedelta(minutes=10)
@@ -97,7 +97,7 @@ async def _purge_slice(db: Database, rule: _Rule, since: datetime, to: datetime,
             await journal.note(tx, counts["gone"])
         if counts["due"] == 0:
             return
-        await asyncio.sleep((time.monotonic() - started) * _PAUSE)
+        await asyncio.sleep((time.monotonic() - started) * _PAUSE_RATIO)
 
 
 # The end of the next slice. Many tasks may have ended at one instant: the slice takes in all of them.

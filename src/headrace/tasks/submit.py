@@ -16,7 +16,7 @@ from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadT
 from headrace.tasks.followers import Followers
 from headrace.tasks.insertion import Draft, Lanes, insertion
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
-from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.model import LABEL, MAX_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
 from headrace.tasks.rights import ADMINS, TRUSTED, Rights, rights_of_user
 from headrace.tasks.units import units
 
@@ -296,7 +296,7 @@ def check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
     if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
         raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
-    if spec.timeout is not None and not _NOTHING < spec.timeout <= LONGEST_TIMEOUT:
+    if spec.timeout is not None and not _NOTHING < spec.timeout <= MAX_TIMEOUT:
         raise TaskSpecInvalid("timeout must be longer than nothing, and a year at most.")
     if spec.run_at is not None:
         _check_time(spec.run_at)

@@ -16,7 +16,7 @@ from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.obstacles import LimitScope, QueuePosition, Waiting
 from headrace.tasks.store.workers import SeenWorker
 
-_MOST_WORKERS = 1000
+_MAX_WORKERS = 1000
 _NAMES = 20
 _ORDINARY_S = 0.5  # a transaction that has locked units for less is ordinary work
 
@@ -107,7 +107,7 @@ async def stranded(tx: Tx, *, for_longer_than: timedelta) -> list[tuple[Waiting,
 
 
 async def _at_work(tx: Tx) -> Sequence[SeenWorker]:
-    return [each for each in await workers_store.list_workers(tx, limit=_MOST_WORKERS) if each.takes_tasks]
+    return [each for each in await workers_store.list_workers(tx, limit=_MAX_WORKERS) if each.takes_tasks]
 
 
 def _not_waiting(task: Task) -> Reason:

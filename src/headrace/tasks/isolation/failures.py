@@ -9,7 +9,7 @@ from headrace.tasks.isolation.errors import ProgramBroken
 
 log = logs.get(__name__)
 
-_LONGEST_PAUSE = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Failures:
         if before is None or before.message != message:
             log.error("isolation.program_broken", what=what, error=message)
         times = 0 if before is None else before.times
-        pause = min(_LONGEST_PAUSE, 2.0 ** min(times, 16))
+        pause = min(_MAX_PAUSE_SECONDS, 2.0 ** min(times, 16))
         self._failures[what] = _Failure(message, times + 1, time.monotonic() + pause)
 
     def forget(self, what: str) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from headrace.database import Tx
-from headrace.tasks.store.queues import FIRST_OF_LANES, MOST_LANES
+from headrace.tasks.store.queues import FIRST_OF_LANES, MAX_LANES
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Waiting:
 # Labels of a lane that waits for its type say that it does so, and nothing else.
 LIST_WAITING = f"""{FIRST_OF_LANES}
 SELECT lane.task_type, lane.queue, lane.labels - 'undeclared type' AS labels, min(met.run_at) AS since
-FROM (SELECT * FROM first_of LIMIT {MOST_LANES}) AS met
+FROM (SELECT * FROM first_of LIMIT {MAX_LANES}) AS met
 JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id
 WHERE met.run_at < now() - $1::interval
   AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
@@ -144,7 +144,7 @@ class Ahead:
     exact: bool
 
 
-MOST_AHEAD = 1000
+MAX_AHEAD = 1000
 # Both walk along the index of claimable tasks, and stop at the bound.
 COUNT_AHEAD = f"""
 WITH higher AS (
@@ -155,11 +155,11 @@ WITH higher AS (
       SELECT FROM headrace.task_queue AS q
       WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = route.id AND q.precedence < $1
       ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
-      LIMIT {MOST_AHEAD}
+      LIMIT {MAX_AHEAD}
     ) AS met
     WHERE route.task_type = ANY ($5) AND route.labels <> headrace.undeclared()
       AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = route.queue AND paused_at IS NOT NULL)
-    LIMIT {MOST_AHEAD}
+    LIMIT {MAX_AHEAD}
   ) AS counted
 ), earlier AS (
   SELECT count(*) AS number
@@ -168,10 +168,10 @@ WITH higher AS (
     WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = $6 AND q.precedence = $1 AND q.lane_id = $2
       AND (q.run_at, q.seq) < ($3, $4)
     ORDER BY q.run_at, q.seq
-    LIMIT {MOST_AHEAD}
+    LIMIT {MAX_AHEAD}
   ) AS counted
 )
-SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < {MOST_AHEAD} FROM higher, earlier
+SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < {MAX_AHEAD} FROM higher, earlier
 """
 
 

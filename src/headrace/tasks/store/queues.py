@@ -9,9 +9,9 @@ from headrace.database import Row, Tx
 from headrace.database_errors import DatabaseBusy
 
 # Limits on counting what waits: lanes, and rows (at least a hundred of each lane).
-MOST_LANES = 1000
+MAX_LANES = 1000
 MOST_ROWS = 100_000
-MOST_BACKLOG = 20_000
+MAX_BACKLOG = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +93,11 @@ WITH RECURSIVE first_of AS (
 # The rows of each lane, up to its share, and the delayed ones in the order of their time. A backlog of millions costs
 # no more than these. With a user, the lanes of others have no queue and are not counted.
 _COUNT_WAITING = f"""{FIRST_OF_LANES}, seen AS MATERIALIZED (
-  SELECT * FROM first_of LIMIT {MOST_LANES}
+  SELECT * FROM first_of LIMIT {MAX_LANES}
 ), first_delayed AS MATERIALIZED (
   SELECT lane_id, run_at FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT {{most_rows}}
 ), bounds AS MATERIALIZED (
-  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
+  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MAX_LANES} AS cut FROM seen
 )
 SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, 0::bigint AS delayed,
        NOT bool_or(bounds.cut OR due.number = bounds.rows) AS exact,
@@ -134,7 +134,7 @@ GROUP BY lane.queue, lane.task_type
 """
 COUNT_WAITING = _COUNT_WAITING.format(most_rows=MOST_ROWS)
 # For figures, which many processes read all the time.
-COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MOST_BACKLOG)
+COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MAX_BACKLOG)
 COUNT_RUNNING = """
 SELECT lane.queue, count(*) AS running
 FROM headrace.task_queue AS q

@@ -20,7 +20,7 @@ from headrace.tasks.worker.unit_locks import wait_for_units
 log = logs.get(__name__)
 
 # Beyond what fence() can hold a claim would be refused, and with it everybody's: ck_task_queue_attempt.
-_MOST_ATTEMPTS = 1_000_000
+_MAX_ATTEMPTS = 1_000_000
 FINAL = {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELED}
 _CHANGES = {
     Outcome.SUCCEEDED: Change.SUCCEEDED,
@@ -84,7 +84,7 @@ class Writer:
         return len(await self._write_in(tx, worker, endings))
 
     async def _write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> Sequence[Ending]:
-        counted = [_worn_out(each) if each.claimed.attempt >= _MOST_ATTEMPTS else each for each in endings]
+        counted = [_worn_out(each) if each.claimed.attempt >= _MAX_ATTEMPTS else each for each in endings]
         final = [each for each in counted if each.outcome in FINAL]
         back = [each for each in counted if each.outcome not in FINAL]
         started = await self._find_started(tx, worker, counted)

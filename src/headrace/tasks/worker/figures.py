@@ -8,7 +8,7 @@ from headrace.figures import OTHER, Figure, Histogram, Kind
 from headrace.tasks.model import Ending, Outcome
 from headrace.tasks.worker.slots import Load
 
-MOST_TYPES = 200
+MAX_TYPES = 200
 # From a no-op to an hour; what takes longer is above the last.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 3600.0)
 _FINAL = {Outcome.SUCCEEDED: "succeeded", Outcome.FAILED: "failed", Outcome.CANCELED: "canceled"}
@@ -30,7 +30,7 @@ class Figures:
     _labels: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._labels = {name: name for name, _ in zip(sorted(self.types), range(MOST_TYPES), strict=False)}
+        self._labels = {name: name for name, _ in zip(sorted(self.types), range(MAX_TYPES), strict=False)}
         for label in self._labels.values():
             self.durations[label] = Histogram(BOUNDS)
 

@@ -19,9 +19,9 @@ from headrace.tasks.worker.result_files import ResultStore, opened
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.unit_locks import wait_for_units
 
-_MOST_UNITS = 2**31 - 1
+_MAX_UNITS = 2**31 - 1
 # How long finishing in a handler's own transaction waits for another that has locked the units of the task's owner.
-_LONGEST_WAIT = timedelta(seconds=30)
+_MAX_WAIT = timedelta(seconds=30)
 
 
 class LeaseReporter:
@@ -121,7 +121,7 @@ class LeaseReporter:
     async def used(self, claimed: Claimed, units: int) -> None:
         check_count(units)
         claimed.used_noted = True
-        held = await store.note_used(self._db, self._worker, claimed, min(units, _MOST_UNITS))
+        held = await store.note_used(self._db, self._worker, claimed, min(units, _MAX_UNITS))
         check_used(claimed.task_type, units, held)
 
     async def begin_step(self, claimed: Claimed, name: str) -> StepRecord:
@@ -172,7 +172,7 @@ class LeaseReporter:
         claimed.finishing = True
         try:
             if claimed.used_noted:  # unused units are released: their own transaction waits, as it does in a submit
-                await wait_for_units(tx, self._worker, [ending], wait=_LONGEST_WAIT)
+                await wait_for_units(tx, self._worker, [ending], wait=_MAX_WAIT)
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True

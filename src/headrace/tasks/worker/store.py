@@ -288,7 +288,7 @@ SELECT back.seq FROM back LEFT JOIN woken ON true
 """
 _RETURNED_AT_ONCE = 200
 # A time that no program can read would stop every worker at the survey.
-LONGEST_DELAY = timedelta(days=36525)
+MAX_DELAY = timedelta(days=36525)
 
 
 async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
@@ -302,7 +302,7 @@ async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> 
             [each.claimed.seq for each in part],
             [each.claimed.attempt for each in part],
             [each.outcome for each in part],
-            [min(each.delay, LONGEST_DELAY) for each in part],
+            [min(each.delay, MAX_DELAY) for each in part],
             [each.spends_attempt for each in part],
             [each.error_code for each in part],
             [each.error_message for each in part],
