@@ -159,6 +159,22 @@ def _sectioned(clean: Path, marked: Path, *, layer: bool) -> None:
         pdf.save(marked)
 
 
+def _layered_artifact(clean: Path, marked: Path) -> None:
+    """As pdfcpu does it: an artifact around a form that lies on a layer of its own, with another name."""
+    with pikepdf.open(clean) as pdf:
+        group = pdf.make_indirect(Dictionary(Type=Name.OCG, Name="Background"))
+        pdf.Root.OCProperties = Dictionary(OCGs=Array([group]), D=Dictionary(Order=Array([group]), ON=Array([group])))
+        for page in pdf.pages:
+            form = _form(pdf)
+            form.OC = group
+            page.Resources.XObject = Dictionary(Fm0=form)
+            page.Resources.ExtGState = Dictionary(GS9=Dictionary(ca=0.3))
+            drawn = "/Artifact <</Subtype /Watermark>> BDC q 0.7 0.7 -0.7 0.7 100 200 cm /GS9 gs /Fm0 Do Q EMC"
+            page.contents_add(b"q", prepend=True)
+            page.contents_add(b"Q " + drawn.encode())
+        pdf.save(marked)
+
+
 def _annotated(clean: Path, marked: Path) -> None:
     with pikepdf.open(clean) as pdf:
         for page in pdf.pages:
@@ -237,6 +253,7 @@ PDF_KINDS: dict[str, Callable[[Path, Path, int], None]] = {
     "qpdf underlay": lambda clean, marked, _pages: _stamped(clean, marked, "underlay"),
     "artifact": lambda clean, marked, _pages: _sectioned(clean, marked, layer=False),
     "layer": lambda clean, marked, _pages: _sectioned(clean, marked, layer=True),
+    "layer in an artifact": lambda clean, marked, _pages: _layered_artifact(clean, marked),
     "annotation": lambda clean, marked, _pages: _annotated(clean, marked),
     "nested forms": _nested_tiles,
     "pattern": lambda clean, marked, _pages: _patterned(clean, marked),

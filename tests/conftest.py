@@ -28,7 +28,7 @@ import structlog
 from headrace import embedded_postgres
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, DatabaseConfig, Tx
-from headrace.testing.scratch import HASTY, ScratchServer, make_template
+from headrace.testing.scratch import FAST_SETTINGS, ScratchServer, make_template
 from tests.databases import Databases, Superuser
 from tests.isolation import isolated, isolated_session
 from tests.memory import in_memory, note_template
@@ -133,7 +133,7 @@ def server() -> Iterator[TestServer]:
         return
     with (
         in_memory(ROOT / ".pytest_cache" / "headrace") as folder,
-        embedded_postgres.attach(embedded_postgres.EmbeddedConfig(data_dir=folder, settings=HASTY)) as running,
+        embedded_postgres.attach(embedded_postgres.EmbeddedConfig(data_dir=folder, settings=FAST_SETTINGS)) as running,
     ):
         yield TestServer(running.superuser_url, folder)
 

@@ -133,7 +133,7 @@ function SignedIn() {
   );
 }
 
-/** Whoever has signed in goes where they wanted to go; only within this site. */
+/** After signing in, continue to the requested page; only within this site. */
 function Return() {
   const { search } = useLocation();
   const to = new URLSearchParams(search).get("to") ?? "/";

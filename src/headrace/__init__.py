@@ -4,7 +4,7 @@
 >>> registry = headrace.Registry()
 >>> client = headrace.Client("https://headrace.example", api_key="…")
 
-Names are looked up when they are first used: ``import headrace`` itself loads nothing.
+Names are imported on first use: ``import headrace`` itself imports nothing.
 """
 
 from importlib import import_module

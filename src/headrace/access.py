@@ -1,7 +1,7 @@
-"""Who is calling, and what they may do: what services, routes and commands of every package know of identity.
+"""The caller and its permissions, as services, routes and commands of every package see them.
 
-Authentication itself belongs to ``accounts``; the app factory hands it in as ``Services.authenticate``, so that every
-package can ask who is calling without knowing accounts. ``edge.authorization`` has the dependencies of routes that ask.
+Authentication itself belongs to ``accounts``; the app factory receives it as ``Services.authenticate``, so that
+packages need not import accounts. ``edge.authorization`` has the dependencies for routes.
 """
 
 import re
@@ -15,7 +15,7 @@ from headrace.errors import Conflict, Denied
 
 
 class ScopeMissing(Denied):
-    """This API key was not given the scope that this needs."""
+    """This API key does not have the required scope."""
 
     code = "scope_missing"
 
@@ -33,7 +33,7 @@ class PreconditionFailed(Conflict):
 
 
 def check_version(version: int, expected: int | None) -> None:
-    """The check behind ``If-Match``, for services: they know versions, and nothing of HTTP."""
+    """The check of ``If-Match`` for services, which know versions but not HTTP."""
     if expected is not None and version != expected:
         raise PreconditionFailed(version=version)
 
@@ -44,7 +44,7 @@ class Role(StrEnum):
 
 
 class Scope(StrEnum):
-    """What an API key may do; a session may do all that its user may."""
+    """A permission of an API key; a session has all permissions of its user."""
 
     ACCOUNT_READ = "account:read"
     ACCOUNT_WRITE = "account:write"
@@ -66,8 +66,8 @@ class Scope(StrEnum):
     ADMIN = "admin"
 
 
-# Scopes that name task types: `tasks:submit:report.build`, or all that begin alike, `tasks:submit:report.*`. It may
-# also be a name of its own, which types ask for (``submit="tasks:submit:finance"``).
+# Scopes that name task types: `tasks:submit:report.build`, or all with a prefix, `tasks:submit:report.*`. It may
+# also be a free name, which types require (``submit="tasks:submit:finance"``).
 SUBMIT_SCOPE = "tasks:submit:"
 TYPE_SCOPE = r"tasks:submit:[A-Za-z][A-Za-z0-9_.:-]{0,200}\*?"
 _TYPE_SCOPE = re.compile(TYPE_SCOPE)
@@ -79,7 +79,7 @@ def is_type_scope(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A known user behind a request. ``scopes`` is None for a session, which is not narrowed."""
+    """The authenticated user of a request. ``scopes`` is None for a session, which is not limited."""
 
     who: Who
     user_id: str
@@ -103,7 +103,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """What the request offers as proof; at most one of the two is used, the bearer token first."""
+    """The credentials of a request; at most one of the two is used, the bearer token first."""
 
     bearer: str | None = field(repr=False)
     cookie: str | None = field(repr=False)

@@ -1,28 +1,28 @@
-"""The database's clock, as this process knows it: for links, tokens and signatures that other hosts check.
+"""The database's clock in this process, for links, tokens and signatures that other hosts verify.
 
-Hosts whose clocks differ would refuse each other's links and stamp webhooks outside of their receivers' tolerance.
-The database's clock is the one that all of them share. It is read with each new connection, and goes on by this
-machine's monotonic clock in between, so that a step of the local clock changes nothing.
+Hosts with different clocks would refuse each other's links and stamp webhooks outside of their receivers' tolerance.
+All hosts share the database's clock. It is read with each new connection and extrapolated by this machine's monotonic
+clock, so that a step of the local clock has no effect.
 """
 
 import time
 from datetime import UTC, datetime, timedelta
 
-# Goes on while the machine sleeps, where the system has such a clock.
+# CLOCK_BOOTTIME, where available, also runs while the machine sleeps.
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-# The local clock is as good when both agree this well, and it is not rounded by a round trip.
+# Within this difference the local clock is used, which has no round-trip error.
 _SAME = timedelta(milliseconds=100)
 
-_measured: tuple[datetime, float] | None = None  # the database's time, and ours at that moment
+_measured: tuple[datetime, float] | None = None  # the database's time, and our ticks at that moment
 
 
 def ticks() -> float:
-    """Seconds of a clock that nobody sets."""
+    """Seconds of a monotonic clock."""
     return time.clock_gettime(_CLOCK)
 
 
 def measure(theirs: datetime, *, asked_at: float) -> None:
-    """Note the database's time; ``asked_at`` are the ticks before it was asked for."""
+    """Record the database's time; ``asked_at`` are the ticks before the query."""
     global _measured
     answered_at = ticks()
     middle = (asked_at + answered_at) / 2
@@ -31,7 +31,7 @@ def measure(theirs: datetime, *, asked_at: float) -> None:
 
 
 def now() -> datetime:
-    """The database's time; this machine's where no database was asked, or where both agree."""
+    """The database's time; this machine's if no database was queried, or if both agree."""
     if _measured is None:
         return datetime.now(UTC)
     theirs, at = _measured

@@ -1,6 +1,6 @@
-"""A connection of somebody else's as a transaction of ours, whichever library it comes from.
+"""Wraps the caller's own connection, of any supported library, as a ``Tx``.
 
-The libraries are recognised by the names of their classes and never imported: who does not use one need not have it.
+Libraries are recognised by class names and not imported, so that unused ones need not be installed.
 """
 
 import asyncio
@@ -43,14 +43,14 @@ def library_of(connection: Any) -> str | None:
 
 
 def is_asynchronous(connection: Any) -> bool:
-    """Whether it can be used on its event loop only."""
+    """Whether it can be used only on its event loop."""
     if isinstance(connection, Tx) or library_of(connection) == "asyncpg":
         return True
     return any(parent.__name__.lower().startswith("async") for parent in type(connection).__mro__)
 
 
 def sqlstate_of(exc: BaseException) -> str | None:
-    """PostgreSQL's own code in an error of whichever library."""
+    """PostgreSQL's SQLSTATE in an error of any library."""
     for each in (exc, getattr(exc, "orig", None), exc.__cause__):
         state = getattr(each, "sqlstate", None) or getattr(each, "pgcode", None)
         if isinstance(state, str):
@@ -75,32 +75,32 @@ async def transaction_of(connection: Any) -> Tx:
 async def _of_asyncpg(connection: Any) -> Tx:
     if not connection.is_in_transaction():
         raise NoTransaction
-    # A program may have taught its connection to read JSON.
+    # The program may have set a JSON codec.
     return _AsyncpgTx(connection, json_as_text=isinstance(await connection.fetchval("SELECT '1'::jsonb"), str))
 
 
 def _of_psycopg(connection: Any) -> Tx:
-    # Without autocommit the first statement begins one.
+    # Without autocommit the first statement begins a transaction.
     if connection.autocommit and connection.info.transaction_status == 0:
         raise NoTransaction
     return _PsycopgTx(connection)
 
 
 async def _driver_connection(connection: Any) -> Any:
-    """What lies below SQLAlchemy's connection or session, in the same transaction."""
+    """The driver connection of SQLAlchemy's connection or session, in the same transaction."""
     if hasattr(connection, "get_bind"):  # a session
-        connection = await _given(connection.connection)
+        connection = await _await_result(connection.connection)
     if not hasattr(connection, "exec_driver_sql"):
         raise unknown(connection)
-    # SQLAlchemy begins the transaction with its first statement: that must not be one of ours beside it.
-    await _given(connection.execute, sys.modules["sqlalchemy"].text("SELECT 1"))
+    # SQLAlchemy begins the transaction with its first statement, which must not bypass it.
+    await _await_result(connection.execute, sys.modules["sqlalchemy"].text("SELECT 1"))
     if hasattr(connection, "get_raw_connection"):
         return (await connection.get_raw_connection()).driver_connection
     return connection.connection.driver_connection
 
 
-async def _given(call: Any, *args: object) -> Any:
-    """What a verb gives, blocking or not; a blocking one must not hold the event loop up."""
+async def _await_result(call: Any, *args: object) -> Any:
+    """The result of a blocking or asynchronous call; a blocking one runs in a thread."""
     if inspect.iscoroutinefunction(call):
         return await call(*args)
     found = await asyncio.to_thread(call, *args)
@@ -113,7 +113,7 @@ class _ForeignTx(Tx):
     __slots__ = ()
 
     async def _run(self, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
-        """Rows by name, and how many were touched."""
+        """The rows, and the number of affected rows."""
         raise NotImplementedError
 
     async def fetch(self, sql: str, *args: object) -> list[Any]:
@@ -169,7 +169,7 @@ class _AsyncpgTx(_ForeignTx):
 
 
 def _with_json_as_text(sql: str, kinds: Sequence[str]) -> str:
-    """JSON goes as text and is cast by the server: a program may have taught its connection any way to write it."""
+    """Send JSON as text with a cast, because the program may have set any JSON codec."""
     for number, kind in enumerate(kinds, start=1):
         array = "[]" if kind.endswith("[]") else ""
         if kind.removesuffix("[]") in _JSON:
@@ -190,19 +190,19 @@ class _PsycopgTx(_ForeignTx):
 
     async def _run(self, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
         psycopg, by_name = sys.modules["psycopg"], sys.modules["psycopg.rows"].dict_row
-        given = [_for_psycopg(value) for value in args]
+        args = [_for_psycopg(value) for value in args]
         if not isinstance(self.connection, psycopg.AsyncConnection):
             return await asyncio.to_thread(
-                _run_blocking, psycopg.RawCursor(self.connection, row_factory=by_name), sql, given
+                _run_blocking, psycopg.RawCursor(self.connection, row_factory=by_name), sql, args
             )
         async with psycopg.AsyncRawCursor(self.connection, row_factory=by_name) as cursor:
-            await cursor.execute(sql, given or None)
+            await cursor.execute(sql, args or None)
             return await cursor.fetchall() if cursor.description else [], cursor.rowcount
 
 
-def _run_blocking(cursor: Any, sql: str, given: Sequence[object]) -> tuple[list[Any], int]:
+def _run_blocking(cursor: Any, sql: str, args: Sequence[object]) -> tuple[list[Any], int]:
     with cursor:
-        cursor.execute(sql, given or None)
+        cursor.execute(sql, args or None)
         return cursor.fetchall() if cursor.description else [], cursor.rowcount
 
 

@@ -1,4 +1,4 @@
-"""How many processors this process may use: those of its container or service, not of the whole machine."""
+"""The number of processors of this process: limited by its container or service, not the whole machine."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def available_cpus(cgroups: Path = _CGROUPS, membership: Path = _MEMBERSHIP) -> 
 
 
 def _quotas(cgroups: Path, membership: Path) -> Iterator[int]:
-    """The limits of our own cgroup and those above it: each of them bounds us."""
+    """The limits of our cgroup and its parents, which all apply."""
     for folder in _folders(cgroups, membership):
         quota, period = _read(folder / "cpu.max").partition(" ")[::2]  # cgroup v2
         yield from _whole(quota, period)
@@ -24,7 +24,7 @@ def _quotas(cgroups: Path, membership: Path) -> Iterator[int]:
 
 
 def _folders(cgroups: Path, membership: Path) -> Iterator[Path]:
-    """A container sees its own cgroup as the root, a service of systemd is further below."""
+    """The folders of our cgroups: a container sees its own as the root, a systemd service is further below."""
     own = next((line[3:] for line in _read(membership).splitlines() if line.startswith("0::")), "/")
     folder = cgroups / own.lstrip("/")
     yield folder

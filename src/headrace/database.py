@@ -1,7 +1,7 @@
-"""PostgreSQL as the rest of Headrace sees it: a pool, transactions, and notifications.
+"""The connection to PostgreSQL: a pool, transactions, and notifications.
 
-Transactions begin only in routes, commands and loops (``async with db.transaction() as tx``). Everything below takes
-the ``Tx`` and cannot commit, so that what belongs together is committed together.
+Transactions begin only in routes, commands and loops (``async with db.transaction() as tx``). All functions below take
+the ``Tx`` and cannot commit, so that related changes are committed together.
 """
 
 import asyncio
@@ -36,31 +36,31 @@ Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 _BACKSTOP_S = 5.0
 _ROLLBACK_WITHIN_SECONDS = 2.0
 # Where notifications do not arrive.
-_LOOK_EVERY_S = 1.0
+_POLL_INTERVAL_S = 1.0
 # Between two connections of a listener.
 _FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class DatabaseConfig:
-    """How to reach the database and how long to put up with it.
+    """The address of the database, and timeouts.
 
-    ``pooled`` says that the address is that of a pooler in transaction mode, such as PgBouncer: each transaction may
-    meet another connection of the server, so nothing is left on one. There are no prepared statements, and no limits
-    of the session (give the role its own: ALTER ROLE … SET idle_in_transaction_session_timeout); a statement is given
-    up, and canceled, by us. Notifications do not arrive, so whoever listens is told to look every second.
+    ``pooled``: the address is a pooler in transaction mode, such as PgBouncer. Each transaction may use another server
+    connection, so no session state is kept: no prepared statements and no session limits (set them for the role: ALTER
+    ROLE … SET idle_in_transaction_session_timeout); statement timeouts are enforced by this client. Notifications do
+    not arrive, so listeners poll every second.
     """
 
     url: str = field(repr=False)  # a password may be in it
-    role: str = "headrace"  # what this process does: shown in pg_stat_activity
+    role: str = "headrace"  # the role of this process, shown in pg_stat_activity
     pool_min: int = 1
     pool_max: int = 10
     connect_timeout: timedelta = timedelta(seconds=5)
     statement_timeout: timedelta = timedelta(seconds=30)
     idle_in_transaction_timeout: timedelta = timedelta(seconds=60)
     pooled: bool = False
-    named: str = "HEADRACE_DATABASE_URL"  # what somebody mends when the address is wrong
+    named: str = "HEADRACE_DATABASE_URL"  # the setting that messages name when the address is wrong
 
     def for_role(self, role: str) -> Self:
         return replace(self, role=role)
@@ -73,14 +73,14 @@ class DatabaseConfig:
     def place(self) -> str:
         """Host, port and database for messages: the URL without its password."""
         parts = urlsplit(self.url)
-        # Cut by hand: several hosts with a port each (host1:5432,host2:5432) have no port that urlsplit could read.
+        # Parsed by hand: urlsplit cannot read several hosts with ports (host1:5432,host2:5432).
         hosts = parts.netloc.rpartition("@")[2] or "the local socket"
         return f"{hosts if ':' in hosts else f'{hosts}:5432'}{parts.path}"
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One notification. ``resumed`` marks a new connection: notes may have been missed, so look for yourself."""
+    """One notification. ``resumed`` marks a new connection: notifications may have been missed, so poll."""
 
     channel: str
     payload: str
@@ -88,7 +88,7 @@ class Note:
 
 
 class Json(bytes):
-    """JSON that is encoded already, for a jsonb parameter."""
+    """Encoded JSON for a jsonb parameter."""
 
     __slots__ = ()
 
@@ -117,7 +117,7 @@ class Tx:
         await self.connection.execute(sql, *args)
 
     async def count(self, sql: str, *args: object) -> int:
-        """Run a write and say how many rows it touched: the check of every guarded update."""
+        """Run a write and return the number of affected rows: the check of every guarded update."""
         status = await self.connection.execute(sql, *args)
         return int(status.rpartition(" ")[2])
 
@@ -126,7 +126,7 @@ class Tx:
 
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
-        """A part that may fail without taking the transaction with it."""
+        """A part that may fail without aborting the transaction."""
         async with self.connection.transaction():
             yield
 
@@ -150,8 +150,11 @@ class _Borrowed:
 
     async def roll_back(self) -> None:
         if self._transaction is not None:
-            with suppress(asyncpg.InterfaceError):  # not begun, or its COMMIT was canceled
+            try:
                 await self._transaction.rollback()
+            except asyncpg.InterfaceError:  # BEGIN or COMMIT was canceled
+                # Whether a transaction is open is known when the canceled statement has been answered.
+                await self.connection.execute("")
         if self.connection.is_in_transaction():
             await self.connection.execute("ROLLBACK")
 
@@ -162,22 +165,22 @@ class Database:
     def __init__(self, config: DatabaseConfig, pool: "asyncpg.Pool[Any]") -> None:
         self.config = config
         self._pool = pool
-        # The connection that came home last, for whoever asks next: the pool's own housekeeping between two uses costs
-        # more than a short statement does.
+        # The last returned connection, kept for the next caller: the pool's own work between two uses costs more than
+        # a short statement.
         self._kept: _Connection | None = None
-        self._asking = 0  # how many wait for the pool; they come before keeping
-        self._ending: set[asyncio.Task[None]] = set()  # transactions that were broken off
+        self._asking = 0  # callers that wait for the pool; they have priority over keeping
+        self._ending: set[asyncio.Task[None]] = set()  # rollbacks of interrupted transactions
 
     @classmethod
     async def connect(cls, config: DatabaseConfig) -> Self:
-        """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say in a line what to mend."""
+        """Open the pool; ``DatabaseRefused`` and ``DatabaseUnavailable`` say what to correct."""
         try:
             pool: asyncpg.Pool[Any] = await asyncpg.create_pool(
                 connect=cast("Any", _connect_for_pool),
                 min_size=config.pool_min,
                 max_size=config.pool_max,
                 init=_prepare,
-                reset=_leave_as_it_is,
+                reset=_skip_reset,
                 **_arguments(config),
             )
         except Exception as exc:
@@ -185,8 +188,8 @@ class Database:
         return cls(config, pool)
 
     async def close(self) -> None:
-        """Give the connections five seconds to come home, then cut them off."""
-        self._asking += 1  # for good: what comes home from now on is for the pool, which waits for it
+        """Wait five seconds for connections to be returned, then terminate them."""
+        self._asking += 1  # permanently: returned connections go to the pool, which waits for them
         try:
             async with asyncio.timeout(5):
                 if (kept := await self._take_kept()) is not None:
@@ -213,7 +216,7 @@ class Database:
                 await borrowed.commit()
 
     async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
-        """One statement that is a transaction by itself: one round trip, where BEGIN and COMMIT would make it three."""
+        """One statement as its own transaction: one round trip instead of three with BEGIN and COMMIT."""
         with explained():
             async with self._connection() as borrowed:
                 return await borrowed.connection.fetch(sql, *args)
@@ -224,8 +227,8 @@ class Database:
         try:
             yield (borrowed := _Borrowed(connection))
         except BaseException:
-            # It may be in the middle of something: what was canceled has to be waited for, and anyio cancels at each
-            # await until the scope is left. So the rollback is a task of its own.
+            # A statement may be running: its cancellation must be awaited, and anyio cancels at each await until the
+            # scope is left. So the rollback is a separate task.
             ending = asyncio.create_task(self._roll_back_and_release(borrowed))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
@@ -240,13 +243,13 @@ class Database:
         connection, self._kept = self._kept, None
         if connection is None or _is_open(connection):
             return connection
-        await self._release(connection)  # it was cut off meanwhile; the pool makes another one
+        await self._release(connection)  # it was closed meanwhile; the pool opens another one
         return None
 
     async def _acquire(self) -> "_Connection":
         self._asking += 1
         try:
-            # Not the pool's own timeout: it makes a task of each acquiring.
+            # Not the pool's own timeout, which creates a task for each acquire.
             async with asyncio.timeout(self.config.connect_timeout.total_seconds()):
                 return await self._pool.acquire()
         except (TimeoutError, asyncpg.TooManyConnectionsError) as exc:
@@ -257,7 +260,7 @@ class Database:
             self._asking -= 1
 
     async def _roll_back_and_release(self, borrowed: "_Borrowed") -> None:
-        with suppress(*LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool throws such a one away
+        with suppress(*LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool discards it
             try:
                 async with asyncio.timeout(_ROLLBACK_WITHIN_SECONDS):
                     await borrowed.roll_back()
@@ -269,7 +272,7 @@ class Database:
         """End a session whose statement goes on: its transaction would keep its locks until that statement's limit.
 
         PostgreSQL ignores a cancellation that overtakes its statement."""
-        if self.config.pooled:  # the pooler's number for it is not the server's
+        if self.config.pooled:  # the pooler's process id is not the server's
             return
         log.warning("database.session_ended", pid=connection.get_server_pid())
         async with connect_alone(self.config) as other:
@@ -279,17 +282,17 @@ class Database:
         try:
             await self._pool.release(connection, timeout=self.config.connect_timeout.total_seconds())
         except (*LOST, asyncpg.PostgresError, OSError) as exc:
-            # It broke between the answer and its return. What was done stands, and the pool has thrown it away.
+            # It broke after the answer. The transaction is committed, and the pool has discarded the connection.
             log.warning("database.connection_lost", error=type(exc).__name__)
 
     async def listen(self, *channels: str, keepalive: timedelta = timedelta(seconds=30)) -> AsyncGenerator[Note, None]:
-        """Notifications of these channels for ever, over a connection of its own that comes back when it is lost.
+        """Notifications of these channels for ever, over a separate connection that is reopened when lost.
 
         A note with ``resumed`` set opens each connection. Close the iterator (``contextlib.aclosing``) to stop.
         """
         while self.config.pooled:
             yield Note("", "", resumed=True)
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_POLL_INTERVAL_S)
         delay = _FIRST_PAUSE_S
         while True:
             began = time.monotonic()
@@ -306,16 +309,16 @@ class Database:
                     log.warning("listener.lost", error=type(exc).__name__)
                 finally:
                     connection.terminate()
-                # One that is cut off as soon as it is there (by a pooler, a firewall) is no better than none.
-                if time.monotonic() - began > _LONGEST_PAUSE_S:
+                # A connection that is closed at once (by a pooler, a firewall) counts as none.
+                if time.monotonic() - began > _MAX_PAUSE_S:
                     delay = _FIRST_PAUSE_S
             await asyncio.sleep(delay)
-            delay = min(delay * 2, _LONGEST_PAUSE_S)
+            delay = min(delay * 2, _MAX_PAUSE_S)
 
 
 @asynccontextmanager
 async def connect_alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[Any]"]:
-    """One connection outside any pool, for what needs a session of its own: migrations and checks."""
+    """One connection outside any pool, for migrations and checks that need their own session."""
     try:
         connection = await hosts.connect(**_arguments(config))
     except Exception as exc:
@@ -342,11 +345,11 @@ async def _notes(
     yield Note("", "", resumed=True)
     while True:
         try:
-            # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with a note.
+            # Not wait_for, which in Python 3.11 swallows a cancellation that coincides with a notification.
             async with asyncio.timeout(keepalive):
                 note = await arrived.get()
         except TimeoutError:
-            # A peer that vanished without a word would leave us waiting for ever.
+            # Without it a silently vanished peer would make us wait for ever.
             await connection.execute("SELECT 1", timeout=keepalive)
             continue
         if note is None:
@@ -366,7 +369,7 @@ def _arguments(config: DatabaseConfig) -> dict[str, Any]:
     return {
         "dsn": config.url,
         "timeout": config.connect_timeout.total_seconds(),
-        # Backstop for a server that stopped answering altogether; the server's own limit comes first.
+        # A fallback for a server that stopped answering; the server's own timeout is shorter.
         "command_timeout": config.statement_timeout.total_seconds() + _BACKSTOP_S,
         "server_settings": {
             "application_name": config.application_name,
@@ -393,9 +396,9 @@ def _is_open(connection: _Connection) -> bool:
         return False
 
 
-async def _leave_as_it_is(_: "asyncpg.Connection[Any]") -> None:
-    """What a session would be cleaned of is not there: settings and locks end with their transaction, and listening has
-    a connection of its own. The cleaning would cost a round trip for every transaction."""
+async def _skip_reset(_: "asyncpg.Connection[Any]") -> None:
+    """Skip the pool's reset query: settings and locks end with their transaction, and listening uses a separate
+    connection. The reset would cost a round trip for every transaction."""
 
 
 async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
@@ -405,7 +408,7 @@ async def _prepare(connection: "asyncpg.Connection[Any]") -> None:
 
 
 async def _teach_json(connection: "asyncpg.Connection[Any]") -> None:
-    # jsonb travels as a version byte and the text; objects in and out, so that no caller encodes twice.
+    # The binary format of jsonb is a version byte and text; callers pass and receive Python objects.
     await connection.set_type_codec(
         "jsonb",
         schema="pg_catalog",

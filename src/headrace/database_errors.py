@@ -1,4 +1,4 @@
-"""Errors of the database, and how what the driver raises becomes one that a caller or an administrator can act on."""
+"""Errors of the database, and their translation from exceptions of the driver."""
 
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ from headrace.errors import Invalid, Unavailable
 LOST = (
     asyncpg.PostgresConnectionError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection that the server cut off while nobody was using it
+    asyncpg.InternalClientError,  # the server closed an idle connection
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
@@ -44,7 +44,7 @@ class DatabaseBusy(Unavailable):
 class RowsLocked(DatabaseBusy):
     """Another transaction has locked a row that this needs; try again when it has ended.
 
-    ``task_ids`` and ``user_ids`` say whose ends or submissions it concerns, as far as that is known.
+    ``task_ids`` and ``user_ids`` are the affected tasks and users, as far as known.
     """
 
     code = "rows_locked"
@@ -63,13 +63,13 @@ class RowsLocked(DatabaseBusy):
 
     @classmethod
     def of(cls, exc: asyncpg.PostgresError) -> Self:
-        """The error for what headrace.settle_holds and its like say in their detail."""
+        """The error for the detail that headrace.settle_holds and similar functions raise."""
         facts = orjson.loads(exc.detail) if exc.detail and exc.detail.startswith("{") else {}
         return cls(task_ids=facts.get("task_ids", ()), sessions=facts.get("sessions", ()))
 
 
 def _locked_by(sessions: Sequence[Mapping[str, Any]]) -> str | None:
-    """For users as well: a number and a time, and nothing of who that session is. ``headrace doctor`` says that."""
+    """A message without details of the session, because users see it. ``headrace doctor`` shows them."""
     if not sessions:
         return None
     oldest = max(sessions, key=lambda each: each["age"] or 0)
@@ -88,14 +88,14 @@ class DatabaseRefused(Invalid):
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """Turn what the driver raises into what callers can act on; errors about data stay as they are."""
+    """Translate exceptions of the driver; errors about data are not translated."""
     try:
         yield
     except LOST as exc:
         raise DatabaseUnavailable from exc
     except asyncpg.InsufficientResourcesError as exc:
-        # A full disk is emptied sooner or later: what was to be written is worth keeping until then.
-        raise DatabaseUnavailable("The database is out of room or memory; try again in a moment.") from exc
+        # Temporary: a full disk will be freed, so callers should retry the write.
+        raise DatabaseUnavailable("The database is out of disk space or memory; try again in a moment.") from exc
     except asyncpg.LockNotAvailableError as exc:
         raise RowsLocked.of(exc) from exc
     except (asyncpg.QueryCanceledError, asyncpg.DeadlockDetectedError) as exc:
@@ -108,33 +108,33 @@ def explained() -> Iterator[None]:
             f"The database lacks Headrace's tables ({exc}): its schema was dropped, or a restore is under way. Restore "
             "a backup with `headrace restore`, or make empty tables with `headrace migrate`."
         ) from exc
-    except TimeoutError as exc:  # the driver's own limit: the line is dead, or the server hangs
+    except TimeoutError as exc:  # the driver's own timeout: the connection is dead, or the server hangs
         raise DatabaseBusy from exc
     except asyncpg.IntegrityConstraintViolationError as exc:
-        # "Failing row contains (…)" is the whole row, hashes and addresses of people too; this may end in a log.
+        # "Failing row contains (…)" quotes the whole row with personal data; it must not be logged.
         exc.detail = None
         raise
 
 
 def refusal(url: str, place: str, named: str, exc: Exception) -> Exception:
-    """The exception that a person can act on; unforeseen ones stay as they are."""
+    """An error that says what to correct; unknown exceptions are returned unchanged."""
     if isinstance(exc, ValueError | asyncpg.ClientConfigurationError):  # an InterfaceError too, so it comes first
         password = urlsplit(url).password
         if url.startswith("postgres") and not (password and password in str(exc)):
-            return DatabaseRefused(f"{named} cannot be used as it is: {' '.join(str(exc).split())}")
+            return DatabaseRefused(f"{named} is not valid: {' '.join(str(exc).split())}")
         return DatabaseRefused(
             f"{named} is not a PostgreSQL address: it looks like postgresql://user:password@host:5432/database."
         )
     if isinstance(exc, asyncpg.ProtocolViolationError) and "startup parameter" in str(exc):
         return DatabaseRefused(
-            f"{place} is a connection pooler that takes no settings: set HEADRACE_DATABASE_POOLED=true."
+            f"{place} is a connection pooler that accepts no settings: set HEADRACE_DATABASE_POOLED=true."
         )
     if isinstance(exc, asyncpg.InvalidPasswordError | asyncpg.InvalidAuthorizationSpecificationError):
         return DatabaseRefused(f"PostgreSQL at {place} refuses the user or the password: check {named}.")
     if isinstance(exc, asyncpg.InvalidCatalogNameError):
-        return DatabaseRefused(f"There is no such database at {place}: create it, or mend {named}.")
+        return DatabaseRefused(f"There is no such database at {place}: create it, or correct {named}.")
     if isinstance(exc, asyncpg.TooManyConnectionsError):
         return DatabaseUnavailable(f"PostgreSQL at {place} has no connection left: raise max_connections.")
     if isinstance(exc, (*LOST, OSError, TimeoutError, socket.gaierror)):
-        return DatabaseUnavailable(f"PostgreSQL at {place} cannot be reached: start it, or mend {named}.")
+        return DatabaseUnavailable(f"PostgreSQL at {place} cannot be reached: start it, or correct {named}.")
     return exc

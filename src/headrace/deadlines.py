@@ -1,4 +1,4 @@
-"""Waiting for a task, but not for ever."""
+"""Timeouts of waiting for a task."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,17 +7,17 @@ from datetime import timedelta
 
 
 def not_over(task_id: str, within: timedelta) -> TimeoutError:
-    return TimeoutError(f"{task_id} was not over within {within.total_seconds():g} s; it goes on.")
+    return TimeoutError(f"{task_id} did not end within {within.total_seconds():g} s; it continues.")
 
 
 @asynccontextmanager
 async def deadline(task_id: str, within: timedelta | None) -> AsyncIterator[None]:
-    """``TimeoutError`` if what is done in it takes longer; says what was waited for, and for how long."""
+    """``TimeoutError`` if the block takes longer, with the task's id and the limit in the message."""
     limit = asyncio.timeout(None if within is None else within.total_seconds())
     try:
         async with limit:
             yield
     except TimeoutError as exc:
-        if within is None or not limit.expired():  # somebody else's
+        if within is None or not limit.expired():  # the timeout of another scope
             raise
         raise not_over(task_id, within) from exc

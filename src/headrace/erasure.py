@@ -1,5 +1,5 @@
-"""When an account goes, each package removes what it keeps of the user. ``accounts`` knows none of them by itself:
-the wiring hands it their erasers, in the order in which they are to run.
+"""The contract of erasers: each package deletes its data of a user whose account is deleted. The wiring passes the
+erasers to ``accounts``, in the order in which they run.
 
 >>> class ForgetNotes:
 ...     name = "notes"
@@ -20,7 +20,7 @@ from headrace.errors import Conflict
 
 
 class NotYet(Conflict):
-    """Something of the user has to end by itself first."""
+    """Something of the user must end first."""
 
     code = "not_yet"
 
@@ -30,12 +30,12 @@ class Eraser(Protocol):
 
     @property
     def name(self) -> str:
-        """What the step is remembered by. It stays the same from release to release."""
+        """The stored name of the step; the same in all releases."""
 
     def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
-        """Remove or blank what is kept of this user; give after each batch how many things went.
+        """Delete or blank this user's data; yield the number of items after each batch.
 
-        A batch is short and a transaction of its own; files are removed before the rows that name them. The process
-        may die at any point and another begins anew: what is gone already is then nothing to do. ``NotYet`` when
-        something has to end by itself first; it is asked again in a while.
+        A batch is a short transaction of its own; files are deleted before the rows that name them. The process may die
+        at any point and another starts again, so every step must be repeatable. ``NotYet`` when something must end
+        first; the step is retried later.
         """

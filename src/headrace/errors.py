@@ -1,18 +1,18 @@
-"""Every error a caller can meet, in one tree.
+"""The tree of all errors.
 
 HeadraceError
 ├── NotFound      there is no such thing, or it is not yours
-├── Invalid       the request itself is wrong and will stay wrong
-├── Conflict      right in itself, but not in the present state: read again, then decide
-├── Denied        who you are does not allow it
-│   └── Unauthenticated   nobody knows who you are
-├── Exhausted     a limit is reached: later
-│   └── QuotaExhausted    it costs more than is left: next period, or with a larger plan
-└── Unavailable   something we depend on does not answer: try again
+├── Invalid       the request is wrong, also if repeated
+├── Conflict      valid, but not in the present state: read again, then decide
+├── Denied        the caller lacks permission
+│   └── Unauthenticated   the caller is unknown
+├── Exhausted     a limit is reached: try later
+│   └── QuotaExhausted    it costs more units than are left: next period, or a larger plan
+└── Unavailable   a dependency does not answer: try again
 
-Packages derive their own errors from the kinds and give each a stable ``code``. The message is safe to show to
-anyone; ``details`` carries typed facts for programs. ``operator_message`` may name what only operators may read, and
-goes to the log and the operator's terminal. ``web`` maps kinds to HTTP statuses, ``cli`` to exit codes.
+Packages derive their own errors from these kinds and give each a stable ``code``. The message is safe for any reader;
+``details`` has typed facts for programs. ``operator_message`` may contain internal names, for the log and the
+operator's terminal. ``web`` maps kinds to HTTP statuses, ``cli`` to exit codes.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from typing import ClassVar
 
 
 class HeadraceError(Exception):
-    """Something went wrong that Headrace foresaw."""
+    """An expected error."""
 
     code: ClassVar[str] = "error"
 
@@ -32,12 +32,12 @@ class HeadraceError(Exception):
 
     @property
     def operator_message(self) -> str:
-        """The message with inner addresses, paths and reasons: for the log and the operator's terminal alone."""
+        """The message with internal addresses, paths and reasons: only for the log and the operator's terminal."""
         return self.message
 
 
 def reason_of(exc: BaseException) -> str:
-    """Why it failed, for the log."""
+    """The reason of a failure, for the log."""
     return exc.operator_message if isinstance(exc, HeadraceError) else str(exc)
 
 
@@ -84,7 +84,7 @@ class Exhausted(HeadraceError):
 class QuotaExhausted(Exhausted):
     """This costs more units than are left; ``details`` has ``needed``, ``left`` and ``renews_at``.
 
-    A kind, and not an error of ``billing``: schedules and programs must tell it from a request that is wrong.
+    A kind, not an error of ``billing``, because schedules and programs must distinguish it from an invalid request.
     """
 
     code = "quota_exhausted"

@@ -1,4 +1,4 @@
-"""Libraries that only some processes need, loaded when they are first used: the extras of the package."""
+"""Optional libraries, the package's extras, imported on first use."""
 
 import importlib
 import importlib.util
@@ -20,7 +20,7 @@ class ExtraMissing(Unavailable):
 
 
 def load(name: str, *, extra: str) -> Any:
-    """The module, or an error that says how to get it. Untyped: not all of them have types."""
+    """Import the module, or raise an error with the install command. Untyped: some have no types."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:
@@ -28,15 +28,15 @@ def load(name: str, *, extra: str) -> Any:
 
 
 def is_installed(name: str) -> bool:
-    """Whether the module could be loaded."""
+    """Whether the module can be imported."""
     return importlib.util.find_spec(name) is not None
 
 
 def remedy(extra: str) -> str:
-    """A command that gets what an extra asks for, however we were installed: there is no index that has us."""
+    """A command that installs an extra's libraries; Headrace itself is on no package index."""
     if extra in _BY_SETUP and (_CLONE / "scripts" / "setup").is_file():
         return f"`scripts/setup {extra}`"
-    import importlib.metadata  # only for who lacks something
+    import importlib.metadata  # slow to import, and rarely needed
 
     try:
         asked = importlib.metadata.requires("headrace") or []

@@ -1,7 +1,7 @@
-"""Figures for `/metrics`: what a process counts itself, and what it has read elsewhere.
+"""Figures for `/metrics`: counted by a process, or read elsewhere.
 
-Counting is adding to plain numbers, because a worker does so for every task; turning them into text is the web's.
-Labels come from closed sets: nobody outside may be able to invent new series.
+Counting adds to plain numbers, because a worker does so for every task; ``web`` renders them. Labels come from closed
+sets, so that clients cannot create series.
 """
 
 from bisect import bisect_left
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 OTHER = "(other)"
-"""The label of whatever there are too many of."""
+"""The label of all values beyond the limit."""
 
 Labels = tuple[str, ...]
 
@@ -54,7 +54,7 @@ class Figure:
 
 
 Figures = Callable[[], Awaitable[Sequence[Figure]]]
-"""What is known about more than this process, such as the database."""
+"""Returns figures beyond this process, such as those of the database."""
 
 
 async def no_figures() -> Sequence[Figure]:
@@ -69,19 +69,21 @@ def no_reasons() -> Sequence[str]:
 
 
 class Meters:
-    """What one process counts, in all the parts that it plays; and what it is."""
+    """The figures of one process in all its roles, and its version."""
 
     def __init__(self, role: str | None = None, version: str = "") -> None:
         self._sources: list[Callable[[], Iterable[Figure]]] = []
         if role is not None:
-            info = Figure("headrace_info", "What this process is.", ("role", "version"), {(role, version): 1})
+            info = Figure(
+                "headrace_info", "Role and version of this process.", ("role", "version"), {(role, version): 1}
+            )
             self.add(lambda: [info])
 
     def add(self, source: Callable[[], Iterable[Figure]]) -> None:
         self._sources.append(source)
 
     def read(self) -> list[Figure]:
-        """Each figure once: two parts that count the same are added up."""
+        """All figures; equal ones of several sources are added up."""
         found: dict[str, Figure] = {}
         for source in self._sources:
             for figure in source():

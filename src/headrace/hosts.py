@@ -1,8 +1,8 @@
 """Connections to the first usable one of several PostgreSQL hosts.
 
-asyncpg has one timeout for all hosts of a URL together. A host that drops packets without a word, as one without power
-does, would use all of it at each attempt, and no failover would ever complete. Here each host has a timeout of its
-own, and the next attempt begins with the host that answered last.
+asyncpg has one timeout for all hosts of a URL together. A host that silently drops packets, such as one without power,
+would use all of it at each attempt, and no failover would complete. Here each host has its own timeout, and the next
+attempt begins with the host that answered last.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ HOST_TIMEOUT_SECONDS = 3.0
 _KEEPALIVE_IDLE_SECONDS, _KEEPALIVE_INTERVAL_SECONDS, _KEEPALIVE_COUNT = 5, 2, 3
 _USER_TIMEOUT_MS = 10_000
 
-# The same for the server's end of the connection: it frees what a vanished client had locked.
+# The same on the server's side, which frees the locks of a vanished client.
 SERVER_SETTINGS = {
     "tcp_keepalives_idle": str(_KEEPALIVE_IDLE_SECONDS),
     "tcp_keepalives_interval": str(_KEEPALIVE_INTERVAL_SECONDS),
@@ -65,7 +65,7 @@ async def _connect_to_any(
                 "timeout": host_timeout,
                 "target_session_attrs": attributes,
             }
-            # Also if we are canceled meanwhile: the next attempt must not begin with the same dead host.
+            # Also after a cancellation: the next attempt must not begin with the same dead host.
             _next[dsn] = index + 1
             try:
                 connection: asyncpg.Connection[Any] = await asyncpg.connect(dsn, **here, **arguments)
@@ -81,7 +81,7 @@ async def _connect_to_any(
                 _next[dsn] = index
                 return connection
     assert failure is not None
-    if isinstance(failure, asyncpg.TargetServerAttributeNotMatched):  # they answer, and a failover is under way
+    if isinstance(failure, asyncpg.TargetServerAttributeNotMatched):  # hosts answer, but a failover is under way
         raise ConnectionError(f"no host of this address is {wanted}") from failure
     raise failure
 

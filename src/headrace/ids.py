@@ -1,12 +1,11 @@
-"""Ids that say what they name and when they were made: a prefix, ``_`` and a UUIDv7 in base32 (a TypeID).
+"""TypeIDs: a prefix for the kind, ``_`` and a UUIDv7 in base32, which holds the time of creation.
 
 >>> task = new("tsk")              # tsk_01h455vb4pex5vsknk084sn02q
 >>> time_of(task)                  # the millisecond it was made in
 >>> check(task, "tsk")             # the same id, or InvalidId
 
-Ids from one process grow strictly, so a batch keeps its order; only a clock that is set back by more than ten seconds
-begins anew. Order between processes is only as good as their
-clocks: page by ids, never prove an order with them.
+Ids of one process grow strictly, so a batch keeps its order, unless the clock is set back by more than ten seconds.
+Order between processes is only as good as their clocks: page by ids, never prove an order with them.
 """
 
 import os
@@ -18,11 +17,11 @@ from datetime import UTC, datetime
 
 from headrace.errors import Invalid
 
-# The product itself acts as a user, so that no row ever lacks one.
+# The product itself acts as this user, so that every row has one.
 SYSTEM_USER = "u_00000000000000000000000000"
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-# Two letters at a time: 13 look-ups for an id instead of 26.
+# Two letters at a time: 13 lookups for an id instead of 26.
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _VALUES = {letter: value for value, letter in enumerate(_ALPHABET)}
 _SHAPE = re.compile(r"([a-z](?:[a-z_]{0,61}[a-z])?)_([0-7][0-9a-hjkmnp-tv-z]{25})")
@@ -45,14 +44,14 @@ class InvalidId(Invalid):
 
 
 def new(prefix: str, *, at: datetime | None = None) -> str:
-    """Make a fresh id; ``at`` puts another instant than now inside, for rows that belong to an earlier one."""
+    """Create an id; ``at`` sets another time than now, for rows that belong to an earlier one."""
     if at is not None:
         return f"{prefix}_{_encode(_millis(at) << 80 | _tail(_fresh_random()))}"
     return f"{prefix}_{_next()}"
 
 
 def check(value: str, prefix: str) -> str:
-    """Give ``value`` back if it is an id with this prefix."""
+    """Return ``value`` if it is an id with this prefix; raises ``InvalidId``."""
     match = _SHAPE.fullmatch(value)
     if match is None or match[1] != prefix:
         raise InvalidId(f"An id that starts with {prefix}_ is expected here.", expected_prefix=prefix)
@@ -71,7 +70,7 @@ def uuid_of(value: str) -> uuid.UUID:
 
 
 def from_uuid(prefix: str, value: uuid.UUID) -> str:
-    """Write a UUID the way our ids are written."""
+    """The id of a UUID."""
     return f"{prefix}_{_encode(value.int)}"
 
 
@@ -85,7 +84,7 @@ def _millis(at: datetime) -> int:
 
 
 def _fresh_random() -> int:
-    # The top bit stays clear: there is always room to count up within a millisecond.
+    # The top bit stays clear, which leaves room to count up within a millisecond.
     return int.from_bytes(os.urandom(10)) >> (80 - _RANDOM_BITS + 1)
 
 
@@ -94,11 +93,11 @@ def _next() -> str:
     global _last_millis, _last_random, _last_prefix, _last_high, _last_middle, _randomness
     millis = time.time_ns() // 1_000_000
     with _lock:
-        # A clock that was far ahead and is mended is followed: ids of the future would be refused where they are dated.
+        # A clock that was far ahead and was corrected is followed: future ids would be refused.
         if millis > _last_millis or millis < _last_millis - _SET_BACK_MILLIS:
             _last_millis, _last_random = millis, _fresh_random()
             _last_prefix = "".join([_PAIRS[millis >> shift & 1023] for shift in range(40, -1, -10)])
-        else:  # the same millisecond, or a clock that was set back a little: count on by a step nobody can guess
+        else:  # the same millisecond, or a clock that was set back a little: count up by an unpredictable step
             if not _randomness:
                 _randomness = os.urandom(256)  # a call for each id would cost as much as the rest of it
             _last_random += 1 + int.from_bytes(_randomness[:4])

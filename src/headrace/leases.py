@@ -1,7 +1,7 @@
-"""Something lent for a time, kept while a block runs: renewed in the background, and its loss raised in the block.
+"""A lease held while a block runs: renewed in the background, and its loss raised in the block.
 
-When it is lost, or might be by now, the block is canceled: a tenth of its time before others can have it, by this
-machine's monotonic clock, counted from before whoever lends it was asked.
+When it is lost, or might be lost, the block is canceled: a tenth of the TTL before others can take it, by this
+machine's monotonic clock, counted from before the request.
 """
 
 import asyncio
@@ -12,35 +12,35 @@ from typing import Protocol
 
 from headrace.errors import HeadraceError
 
-RENEWED_AFTER = 1 / 3  # of its time
-_TRIED_AGAIN_AFTER = 1 / 20  # when nobody answered
-_SAFE_FOR = 0.9
+RENEW_AFTER_RATIO = 1 / 3  # of its time
+_RETRY_AFTER_RATIO = 1 / 20  # after a failed renewal
+_SAFE_RATIO = 0.9
 
 
 class Lease(Protocol):
-    """What is kept. Both verbs raise ``lost`` when it is."""
+    """A renewable lease. Both verbs raise ``lost`` when it is lost."""
 
     ttl: timedelta
     lost: type[HeadraceError]
 
     async def renew(self) -> None:
-        """Have it for all its time from now; another error than ``lost`` says that nobody answered."""
+        """Extend it to its full TTL from now; any error other than ``lost`` means that there was no answer."""
 
     async def release(self) -> None:
-        """Give it back; whoever cannot reach its lender leaves it to expire, without an error."""
+        """Release it; without a connection it expires by itself, without an error."""
 
     def loss(self) -> HeadraceError:
-        """What to raise in the block when its time has run out."""
+        """The error to raise in the block when the TTL has expired."""
 
 
 @asynccontextmanager
 async def holding(lease: Lease, *, asked_at: float) -> AsyncIterator[None]:
-    """Keep what was asked for at ``asked_at``, by the loop's clock, while the block runs, and let it go at its end.
+    """Hold a lease requested at ``asked_at``, by the loop's clock, while the block runs, and release it at its end.
 
-    The block's own errors pass. When it was lost, that is raised in the place of the block's end: then the block was
-    canceled, or had just ended. The block must not keep the event loop busy for long, or nothing is renewed.
+    The block's own errors propagate. A lost lease cancels the block and raises at its end. The block must not block the
+    event loop for long, or the lease is not renewed.
     """
-    scope = asyncio.timeout_at(asked_at + lease.ttl.total_seconds() * _SAFE_FOR)
+    scope = asyncio.timeout_at(asked_at + lease.ttl.total_seconds() * _SAFE_RATIO)
     keeping: asyncio.Task[None] | None = None
     try:
         async with scope:
@@ -51,7 +51,7 @@ async def holding(lease: Lease, *, asked_at: float) -> AsyncIterator[None]:
         if scope.expired() and isinstance(exc, TimeoutError):
             raise lease.loss() from None
         if not scope.expired():
-            with suppress(lease.lost):  # the block's own failure is told
+            with suppress(lease.lost):  # the block's own error is raised
                 await lease.release()
         raise
     await _stop(keeping)
@@ -64,7 +64,7 @@ async def _keep(lease: Lease, scope: asyncio.Timeout) -> None:
     """Renew it, and move the end of the scope with it; end the scope at once when it is lost."""
     loop = asyncio.get_running_loop()
     whole = lease.ttl.total_seconds()
-    pause = whole * RENEWED_AFTER
+    pause = whole * RENEW_AFTER_RATIO
     while True:
         await asyncio.sleep(pause)
         asked_at = loop.time()
@@ -74,14 +74,14 @@ async def _keep(lease: Lease, scope: asyncio.Timeout) -> None:
             _end_at(scope, asked_at)
             return
         except (HeadraceError, TimeoutError):
-            pause = whole * _TRIED_AGAIN_AFTER
+            pause = whole * _RETRY_AFTER_RATIO
         else:
-            _end_at(scope, asked_at + whole * _SAFE_FOR)
-            pause = whole * RENEWED_AFTER
+            _end_at(scope, asked_at + whole * _SAFE_RATIO)
+            pause = whole * RENEW_AFTER_RATIO
 
 
 def _end_at(scope: asyncio.Timeout, when: float) -> None:
-    if not scope.expired():  # else the block is being canceled already
+    if not scope.expired():  # otherwise the block is already being canceled
         scope.reschedule(when)
 
 

@@ -1,4 +1,4 @@
-"""Logs with one event name for each line and facts as fields: for people in a terminal, as JSON otherwise."""
+"""Structured logs, one event name per line: readable in a terminal, as JSON otherwise."""
 
 import io
 import json
@@ -15,11 +15,11 @@ from headrace.errors import HeadraceError
 from headrace.visible import make_visible
 
 if TYPE_CHECKING:
-    import structlog  # loaded with the first line that is logged: most commands log none
+    import structlog  # imported with the first log line: most commands log none
 
 Format = Literal["auto", "human", "json"]
 
-# A field with one of these words in its name never reaches a log, whoever logs it.
+# Fields with one of these words in their name are never logged.
 _SECRET_WORDS = ("password", "secret", "token", "authorization", "cookie", "api_key")
 
 
@@ -30,7 +30,7 @@ _pending: Callable[[], None] | None = None
 
 def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
     """Send structlog and the standard library's loggers through one formatter to standard error."""
-    global _chosen, _json_alone, _pending  # as global as what it configures
+    global _chosen, _json_alone, _pending  # logging is global as well
     import structlog
 
     _pending = None
@@ -77,12 +77,12 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
 
 
 def json_alone() -> bool:
-    """Whether JSON was asked for by name: then a process that stays up writes nothing else to standard error."""
+    """Whether JSON was set explicitly: then a long-running process writes nothing else to standard error."""
     return _json_alone
 
 
 def write(event: str, message: str, *, level: str = "info", **fields: object) -> None:
-    """One line of JSON, whatever level is logged: what a process says about itself, where people read it as text."""
+    """Write one line of JSON at any level: messages of a process that are otherwise shown as text."""
     at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
     line = {"message": message, **fields, "event": event, "level": level, "timestamp": at}
     sys.stderr.write(json.dumps(line, default=str) + "\n")
@@ -90,7 +90,7 @@ def write(event: str, message: str, *, level: str = "info", **fields: object) ->
 
 
 def write_foreign(lines: str) -> None:
-    """What others print, a line of JSON for each line; one that is such an object already stays as it is."""
+    """Write foreign output as JSON, one object for each line; lines that are JSON objects are unchanged."""
     for line in lines.splitlines():
         if _is_object(line):
             sys.stderr.write(f"{line}\n")
@@ -107,7 +107,7 @@ def _is_object(line: str) -> bool:
 
 
 def catch_all() -> None:
-    """Have what Python itself prints to standard error written as JSON: warnings and uncaught errors."""
+    """Write Python's own output to standard error, warnings and uncaught errors, as JSON."""
     logging.captureWarnings(True)
 
     def uncaught(kind: type[BaseException], error: BaseException | None, trace: Any) -> None:
@@ -120,7 +120,7 @@ def catch_all() -> None:
 
 
 def configure_later(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa: A002 - the setting's name
-    """The same with the first line that is logged, for a command that is not likely to log any."""
+    """Configure on the first log line, for commands that rarely log."""
     global _json_alone, _pending
     _json_alone = format == "json"
     _pending = partial(configure, format=format, level=level)
@@ -141,7 +141,7 @@ def _configure_now() -> None:
 
 
 def chosen() -> tuple[Literal["human", "json"], str] | None:
-    """The format and level of this process, for children that shall log alike; None if it logs in a way of its own."""
+    """The format and level of this process, for child processes; None if it was not configured here."""
     return _chosen
 
 
@@ -157,7 +157,7 @@ def _say_nothing(*_: object, **__: object) -> None: ...
 
 
 class _Logger:
-    """Stands for structlog's until the first line."""
+    """A placeholder for structlog's logger until the first line."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -175,13 +175,12 @@ class _Logger:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """False for what asyncpg leaves behind when connecting is called off: an error set where nobody waits any more."""
+    """False for asyncpg's message after a canceled connect, an error set on an abandoned future."""
     return "unexpected connection_lost() call" not in record.getMessage()
 
 
 def _in_a_line(record: logging.LogRecord) -> bool:
-    """A pool that cannot connect tries again and again, and says so with its whole stack each time, in words for those
-    who know the pool."""
+    """Shorten a pool's repeated connection failures, which it logs with a whole stack each time, to one line."""
     if record.exc_info and record.exc_info[1] is not None:
         said = record.getMessage()
         if "connection floor" in said:
@@ -192,7 +191,7 @@ def _in_a_line(record: logging.LogRecord) -> bool:
 
 
 def add_reason(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Name what a logged exception keeps from users, such as the bucket."""
+    """Add the operator's details of a logged exception, such as the bucket."""
     logged = event.get("exc_info")
     exc = sys.exc_info()[1] if logged is True else logged[1] if isinstance(logged, tuple) else logged
     if isinstance(exc, HeadraceError) and exc.operator_message != exc.message:
@@ -201,7 +200,7 @@ def add_reason(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
 
 
 def _show_controls(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """What a handler or a file's name says must not act on the terminal of the operator who reads it."""
+    """Escape control characters, which could act on the operator's terminal."""
     for name, value in event.items():
         if isinstance(value, str):
             event[name] = make_visible(value)
@@ -216,7 +215,7 @@ def _visible_traceback(stream: TextIO, exc_info: Any) -> None:
 
 
 def hide_secrets(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Blank every field whose name speaks of a secret."""
+    """Hide every field whose name contains a secret word."""
     for key in event:
         if any(word in key.lower() for word in _SECRET_WORDS):
             event[key] = "…"

@@ -1,4 +1,4 @@
-"""Loops that live as long as their process: what wakes them, and how they go on after a failure."""
+"""Loops that run as long as their process: wake-ups, and recovery after failures."""
 
 import asyncio
 import random
@@ -16,33 +16,33 @@ _FIRST_WITHIN_S = 1.0
 
 
 class Listens(Protocol):
-    """A database that gives notifications."""
+    """A database with notifications."""
 
     def listen(self, *channels: str) -> AsyncGenerator[object, None]: ...
 
 
 class Waker:
-    """What a loop sleeps on: it is woken at once, and looks by itself after a while, for a wake-up that was lost."""
+    """Sleep of a loop: ended by a wake-up at once, or by a timeout, in case a wake-up was lost."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """There may be something to do: look now."""
+        """Wake the loop: there may be work."""
         self._woken.set()
 
     def clear(self) -> None:
-        """Before a look: what comes from now on is for the next one."""
+        """Clear the wake-up before polling: later ones count for the next round."""
         self._woken.clear()
 
     async def listen(self, db: Listens, channel: str) -> None:
-        """Wake with every notification of this channel, for ever."""
+        """Wake the loop on every notification of this channel, for ever."""
         async with aclosing(db.listen(channel)) as notes:
             async for _ in notes:
                 self.wake()
 
     async def wait(self, seconds: float, *, stop: asyncio.Event | None = None) -> bool:
-        """Sleep until something wakes, ``stop`` is set or the time is over; says whether it was woken."""
+        """Sleep until a wake-up, ``stop`` or the timeout; returns whether it was woken."""
         events = [self._woken] if stop is None else [self._woken, stop]
         waiting = [asyncio.create_task(each.wait()) for each in events]
         try:
@@ -61,7 +61,7 @@ async def pause(seconds: float, *, stop: asyncio.Event) -> None:
 
 
 class FailuresLogged(AbstractContextManager[None]):
-    """Logs what is raised in the block, and goes on behind it: the next round may fare better."""
+    """Logs exceptions of the block and suppresses them: the next round may succeed."""
 
     def __init__(self, event: str, **facts: object) -> None:
         self._event = event
@@ -76,7 +76,7 @@ class FailuresLogged(AbstractContextManager[None]):
 
 
 async def persist(act: Callable[[], Awaitable[None]], *, failed: str, pause: timedelta) -> None:
-    """Begin it again after each failure, until it ends by itself."""
+    """Restart it after each failure, until it returns."""
     while True:
         with FailuresLogged(failed):
             return await act()
@@ -84,13 +84,13 @@ async def persist(act: Callable[[], Awaitable[None]], *, failed: str, pause: tim
 
 
 async def repeat(run_once: Callable[[], Awaitable[object]], every: timedelta, *, failed: str) -> None:
-    """Call it every so often. What it raises is logged under ``failed``: the next round may fare better, and a loop
-    must not take the process down that it runs in."""
+    """Call it periodically. Exceptions are logged under ``failed``: the next round may succeed, and a loop must not end
+    its process."""
     whole = every.total_seconds()
     pause = random.uniform(0, min(whole, _FIRST_WITHIN_S))  # noqa: S311
     while True:
         await asyncio.sleep(pause)
         with FailuresLogged(failed):
             await run_once()
-        # Processes that started together must not look together.
+        # Jitter, so that processes that started together do not poll together.
         pause = whole * random.uniform(0.5, 1.5)  # noqa: S311

@@ -1,7 +1,7 @@
-"""What has served its time goes, in small batches, so that nobody waits behind a long delete.
+"""Deletes expired rows in small batches, so that no transaction waits behind a long delete.
 
-Each package says what of its own goes and when; the assembly gathers it, and schedules that ship do it
-(``operations.maintenance``). Any number of processes may do it at once, and any of them may be killed.
+Each package declares its retention; the assembly collects the declarations, and built-in schedules apply them
+(``operations.maintenance``). Any number of processes may do so at once, and any of them may be killed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,21 +12,21 @@ from typing import Protocol
 from headrace.database import Database, Tx
 
 BATCH = 1000
-_LINES = 200  # of one row, in one statement
-_BATCHES = 100  # in one pass; the rest waits for the next
+_LINES = 200  # lines of one row deleted in one statement
+_BATCHES = 100  # batches in one pass; the rest waits for the next
 
 Keeps = Mapping[str, timedelta | None]
-"""How long, by what a row says; None is for ever."""
+"""Retention by kind of row; None is for ever."""
 
 
 class Journal(Protocol):
-    """What a walk over a table is given, and what it tells."""
+    """The progress of a walk over a table."""
 
     now: datetime
-    marks: dict[str, dict[str, str]]  # up to where earlier runs have looked
+    marks: dict[str, dict[str, str]]  # positions reached by earlier runs
 
     async def note(self, tx: Tx, removed: int) -> None:
-        """So many rows went in this transaction; the marks are as they are now."""
+        """Record the number of rows removed in this transaction, and the present marks."""
 
 
 Walk = Callable[[Database, Keeps, Journal], Awaitable[None]]
@@ -34,28 +34,27 @@ Walk = Callable[[Database, Keeps, Journal], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class RowRetention:
-    """Rows of one table that are deleted once they are old enough: how old, is a setting.
+    """Retention of one table's rows by age; the age is a setting.
 
-    ``name`` is the column that people know a row by, where rows can be written to the archive before they go.
-    ``personal`` is a jsonb column, and fields of it that hold people's own words: the archive, which outlives accounts,
-    is written without them. ``lines`` is a table whose rows go with them and that no foreign key sees to, and the
-    column that names the row.
+    ``name`` is the identifying column, for tables whose rows can be archived before their deletion. ``personal`` is a
+    jsonb column and its fields with users' own words: the archive, which outlives accounts, omits them. ``lines`` is a
+    dependent table without a foreign key, and its column that names the row; its rows are deleted as well.
     """
 
     table: str
-    due: str  # SQL: the keys of at most $2 rows that were over before $1, locked; leaves alone what others have locked
+    due: str  # SQL: the keys of at most $2 rows that ended before $1, locked; skips locked rows
     cron: str
     description: str
     key: str = "id"
     name: str | None = None
     personal: tuple[str, Sequence[str]] | None = None
     lines: tuple[str, str] | None = None
-    also: str = ""  # further parts of the statement, with what is due as ``due``
-    walk: Walk | None = None  # instead of the statement, where how old is not the same for all rows
+    also: str = ""  # further CTEs, which may use ``due``
+    walk: Walk | None = None  # replaces the statement where the age differs by row
 
     @property
     def delete(self) -> str:
-        """SQL: deletes what is due."""
+        """SQL that deletes due rows."""
         if self.lines is not None:
             return delete_with_lines(self.table, self.due, *self.lines)
         keys = f"ANY (ARRAY(SELECT {self.key} FROM due))"
@@ -63,13 +62,13 @@ class RowRetention:
 
 
 def delete_with_lines(table: str, due: str, lines: str, column: str) -> str:
-    """SQL: deletes rows with what another table says of them. There may be millions of lines of one row: then some of
-    them go each time, and the row with the last."""
+    """SQL that deletes rows with their lines in another table. A row may have millions of lines: then each call deletes
+    some of them, and the row with the last."""
     return _with_lines(due, lines, column) + _delete(table)
 
 
 def count_with_lines(table: str, due: str, lines: str, column: str) -> str:
-    """The same, and says how many were ``due``, and how many are ``gone``."""
+    """The same, returning the numbers of ``due`` and ``gone`` rows."""
     return (
         f"{_with_lines(due, lines, column)}, gone AS ({_delete(table)} RETURNING id)\n"
         "SELECT (SELECT count(*) FROM due) AS due, (SELECT count(*) FROM gone) AS gone"
@@ -98,14 +97,14 @@ WITH due AS MATERIALIZED ({due}), said AS MATERIALIZED (
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Rows that are of no use any more, whatever their age in days: deleted every few minutes."""
+    """Rows that become useless independent of retention settings: deleted every few minutes."""
 
     name: str
-    run: Callable[[Tx, int], Awaitable[int]]  # deletes at most so many, and says how many
+    run: Callable[[Tx, int], Awaitable[int]]  # deletes at most this many rows; returns the number
 
 
 async def purge(db: Database, purges: Sequence[Purge]) -> dict[str, int]:
-    """One pass over all of them; gives how many rows went, by name. One that fails does not stop the others."""
+    """Run all purges once; returns the numbers of deleted rows by name. A failure does not stop the others."""
     gone: dict[str, int] = {}
     failed: list[Exception] = []
     for each in purges:

@@ -1,10 +1,10 @@
-"""Lists keep their index: a WHERE that is put together from the clauses in use, and from nothing else.
+"""Builds a WHERE only from the clauses in use, so that lists use their index.
 
 >>> where = Where().eq("user_id", user).among("status", states).older_than(("created_at", "id"), mark)
 >>> newest_first = f"ORDER BY created_at DESC, id DESC LIMIT ${where.next}"
 >>> rows = await tx.fetch(f"{SELECT} {where.sql} {newest_first}", *where.args, 20)
 
-A filter that is None was not asked for and adds nothing. Values never enter the text, only numbered placeholders do.
+A filter of None adds no clause. The SQL contains only numbered placeholders, never values.
 """
 
 import re
@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Self
 
 Mark = tuple[datetime, str]
-"""Where a page ended: the instant and the id of its last row. The next page is what is older."""
+"""The end of a page: the time and id of its last row. The next page has older rows."""
 
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?")
 _WORD = re.compile(r"[A-Za-z]+")
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Conditions joined by AND. ``first`` is the number of its first placeholder, for statements with others before."""
+    """Conditions joined by AND. ``first`` is its first placeholder number, for statements with earlier ones."""
 
     first: int = 1
     clauses: tuple[str, ...] = ()
@@ -41,8 +41,8 @@ class Where:
         return self if value is None else self._and(f"{_name(column)} = ${self.next}", value)
 
     def is_word(self, column: str, value: str | None, *, by_bytes: bool = False) -> Self:
-        """Equality with one of few words of ours, written out: how often each occurs is known to the planner, which
-        does not look at a parameter once it keeps a plan. ``by_bytes`` only an index with the collation "C" serves."""
+        """Equality with a constant of ours as a literal: the planner then uses its frequency, which a generic plan with
+        a parameter does not. ``by_bytes`` matches an index with the collation "C"."""
         if value is not None and not _WORD.fullmatch(value):
             raise ValueError(f"not a word of ours: {value!r}")
         collated = f'{_name(column)} COLLATE "C"' if by_bytes else _name(column)
@@ -57,7 +57,7 @@ class Where:
         return self if prefix is None else self._and(f"NOT starts_with({_name(column)}, ${self.next})", prefix)
 
     def among(self, column: str, values: Sequence[object] | None) -> Self:
-        """One of these; of an empty list nothing is one."""
+        """One of these values; an empty list matches nothing."""
         if values is None:
             return self
         if len(values) == 1:  # plain equality keeps the index's order, = ANY does not
@@ -72,7 +72,7 @@ class Where:
         return self._and(f"${self.next} IN ({', '.join(map(_name, columns))})", value)
 
     def older_than(self, columns: tuple[str, str], mark: tuple[object, object] | None) -> Self:
-        """What follows the mark in a list with the newest first. Compared as pairs, so that an index serves."""
+        """Rows after the mark in a newest-first list. Compared as pairs, which an index supports."""
         if mark is None:
             return self
         pair = ", ".join(map(_name, columns))
@@ -85,7 +85,7 @@ class Where:
         return self if at is None else self._and(f"{_name(column)} >= ${self.next}", at)
 
     def until(self, column: str, at: datetime | int | None) -> Self:
-        """Before this instant: the end of one range is the start of the next, and no row is in both."""
+        """Before this time: ranges are half-open, so that adjacent ones do not overlap."""
         return self if at is None else self._and(f"{_name(column)} < ${self.next}", at)
 
     def contains(self, column: str, labels: Mapping[str, object] | None) -> Self:
@@ -93,11 +93,11 @@ class Where:
         return self if not labels else self._and(f"{_name(column)} @> ${self.next}", dict(labels))
 
     def has_text(self, column: str, part: str | None) -> Self:
-        """A column in which this text occurs, whatever the case; no character of it means anything special."""
+        """A column that contains this text, case-insensitive, without wildcards."""
         return self if not part else self._and(f"strpos(lower({_name(column)}), lower(${self.next})) > 0", part)
 
     def has_text_in(self, columns: Sequence[str], part: str | None) -> Self:
-        """The same for at least one of several columns."""
+        """At least one of these columns contains this text."""
         if not part:
             return self
         found = (f"strpos(lower({_name(column)}), lower(${self.next})) > 0" for column in columns)
@@ -108,7 +108,7 @@ class Where:
 
 
 def _name(column: str) -> str:
-    # Columns are written by us, never by a request; this keeps it so.
+    # Column names come from code, never from a request; this enforces it.
     if not _COLUMN.fullmatch(column):
         raise ValueError(f"not a column: {column!r}")
     return column

@@ -1,4 +1,4 @@
-"""Secrets that must be read again are kept under AES-GCM, bound to where they belong."""
+"""Encrypts stored secrets with AES-GCM, bound to their row."""
 
 import base64
 import hashlib
@@ -21,12 +21,12 @@ class SecretUnreadable(Conflict):
 
 
 def derive_key(secret: bytes, purpose: str) -> bytes:
-    """A key of its own for each purpose, out of the deployment's one secret."""
+    """Derive a key for one purpose from the deployment's secret."""
     return hmac.digest(secret, f"headrace/{purpose}".encode(), "sha256")
 
 
 class Vault:
-    """Encrypts and decrypts with one key. ``binding`` names the row: moved to another one, it cannot be read."""
+    """Encrypts and decrypts with one key. ``binding`` names the row: in another row it cannot be decrypted."""
 
     def __init__(self, key: bytes) -> None:
         self._cipher = AESGCM(key)
@@ -44,9 +44,9 @@ class Vault:
 
 
 class Keyring:
-    """Several keys, one of which encrypts: what was encrypted under an older one is read, and can be encrypted anew.
+    """Several keys, one of which encrypts: texts under older keys are readable and can be encrypted again.
 
-    Each text names the key it needs, so that a missing one is noticed as that.
+    Each text names its key, so that a missing key is reported as such.
     """
 
     def __init__(self, current: bytes, old: Sequence[bytes] = ()) -> None:
@@ -57,10 +57,10 @@ class Keyring:
         return f"{self._current}.{self._vaults[self._current].seal(secret, binding=binding)}"
 
     def open(self, sealed: str, *, binding: bytes) -> bytes:
-        """``SecretUnreadable`` when its key is not on the ring, or the text was moved or changed."""
+        """``SecretUnreadable`` when its key is missing, or the text was moved or changed."""
         key_id, _, text = sealed.partition(".")
         if (vault := self._vaults.get(key_id)) is None:
-            raise SecretUnreadable("This was encrypted under a key that is not there any more.", key_id=key_id)
+            raise SecretUnreadable("This was encrypted with a key that is no longer configured.", key_id=key_id)
         return vault.open(text, binding=binding)
 
     def is_current(self, sealed: str) -> bool:
@@ -68,5 +68,5 @@ class Keyring:
 
 
 def _key_id(key: bytes) -> str:
-    """Says which key it is, and nothing about it."""
+    """An identifier of the key that reveals nothing about it."""
     return hashlib.sha256(b"headrace/key-id" + key).hexdigest()[:8]

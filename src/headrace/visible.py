@@ -1,12 +1,12 @@
-"""Text of strangers on an operator's terminal: shown, never obeyed.
+"""Makes untrusted text safe for an operator's terminal.
 
-A name can hold sequences that clear the screen, write the clipboard, or turn the reading direction. Each such
-character is shown as its escape instead, ``\\x1b`` for example.
+A name can contain sequences that clear the screen, write the clipboard, or change the reading direction. Each such
+character is replaced by its escape, such as ``\\x1b``.
 """
 
 import re
 
-# Controls but line feed and tab; separators of lines; marks of direction; what has no width; lone surrogates.
+# Controls except line feed and tab; line separators; direction marks; zero-width characters; lone surrogates.
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -14,7 +14,7 @@ UNSAFE = re.compile(
 
 
 def make_visible(text: str) -> str:
-    """The same text with escapes for characters that a terminal would act on.
+    """The text with escapes for characters that a terminal would interpret.
 
     >>> make_visible("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'

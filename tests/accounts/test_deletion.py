@@ -198,7 +198,7 @@ async def test_an_administrators_deletion_is_undone_by_an_administrator_only(
         await administration.suspend(tx, who, user.id)
     asked = await delete(db, who, user.id, grace=timedelta(days=7))
     assert await delete(db, who, user.id, grace=timedelta(days=7)) == asked  # twice is as good as once
-    with pytest.raises(AccountBeingDeleted, match="cannot be undone from here"):
+    with pytest.raises(AccountBeingDeleted, match="Only an administrator can undo it"):
         await login.log_in(db, accounts, who, username="ada", password=PASSWORD, keep_account=True)
     async with db.transaction() as tx:
         for verb in (administration.suspend, administration.reinstate):
@@ -216,8 +216,8 @@ async def test_an_administrators_deletion_is_undone_by_an_administrator_only(
 async def test_an_administrator_can_end_the_grace_period(db: Database, who: Who, make_user: MakeUser) -> None:
     user = await make_user()
     asked = await delete(db, who, user.id, grace=timedelta(days=7))
-    hastened = await delete(db, who, user.id)
-    assert hastened.id == asked.id
+    due_now = await delete(db, who, user.id)
+    assert due_now.id == asked.id
     assert await machine(db).run_once()
     assert (await deletion_of(db, user.id))["status"] == "COMPLETED"
     with pytest.raises(UserNotFound):

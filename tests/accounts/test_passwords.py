@@ -49,8 +49,8 @@ async def test_an_unknown_user_takes_as_long_as_a_known_one() -> None:
 
 async def test_changed_parameters_make_a_hash_outdated() -> None:
     hashed = await Passwords(CHEAP).hash("x")
-    assert not Passwords(CHEAP).outdated(hashed)
-    assert Passwords(PasswordConfig(time_cost=2, memory_kib=8, parallelism=1)).outdated(hashed)
+    assert not Passwords(CHEAP).needs_rehash(hashed)
+    assert Passwords(PasswordConfig(time_cost=2, memory_kib=8, parallelism=1)).needs_rehash(hashed)
 
 
 async def test_a_flood_is_refused_and_the_loop_goes_on() -> None:

@@ -63,9 +63,9 @@ def test_reserved_names(name: str) -> None:
 
 
 def test_an_operator_may_be_called_admin() -> None:
-    assert check_username("Admin", allow_kept_back=True) == "admin"
+    assert check_username("Admin", allow_reserved=True) == "admin"
     with pytest.raises(InvalidUsername):
-        check_username("system", allow_kept_back=True)
+        check_username("system", allow_reserved=True)
 
 
 @given(st.text(max_size=80))

@@ -247,7 +247,7 @@ async def test_an_account_without_a_password_is_deleted_and_kept_by_a_code(
     entered = await enter(db, ours, who)
     caller = await ours.authenticate(db, who, Credentials(entered.token, None, None), True)
     mine, fake.body = fake.body, b'{"openid": "o-somebody-else"}'
-    with pytest.raises(InvalidWeChatCode, match="somebody else"):
+    with pytest.raises(InvalidWeChatCode, match="another user"):
         await service.delete_own_wechat_account(db, ours, caller, code="c")
     with pytest.raises(NoPassword):
         await service.delete_own_account(db, ours, caller, password="any")

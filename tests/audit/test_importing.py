@@ -258,7 +258,7 @@ async def test_nothing_is_added_to_a_month_that_has_left_for_the_archive(
     left = (datetime.now(UTC) - timedelta(days=80)).date().replace(day=1)
     await server.run(ARCHIVED, left, database=owner.url.partition("?")[0].rpartition("/")[2])
     for dry_run in (True, False):
-        with pytest.raises(ImportRefused, match=f"{left:%Y-%m} has left"):
+        with pytest.raises(ImportRefused, match=f"{left:%Y-%m} was archived"):
             await import_trail(db, owner, legacy, replace(PLAN, dry_run=dry_run), who=who)
     assert await trail(db) == []
     assert (await import_trail(db, owner, legacy, replace(PLAN, since=timedelta(days=3)), who=who)).written == 48
@@ -285,7 +285,7 @@ async def test_a_month_that_leaves_during_an_import_gets_nothing_more(
 
     taken = importer._take
     monkeypatch.setattr(importer, "_take", take)
-    with pytest.raises(ImportRefused, match="has left"):
+    with pytest.raises(ImportRefused, match="was archived"):
         await import_trail(db, owner, legacy, PLAN, who=who)
     assert len(await trail(db)) == 10
 

@@ -34,7 +34,7 @@ async def test_within_wechat_the_parameters_are_signed(shop: Shop) -> None:  # W
     assert (told["appId"], told["signType"]) == (shop.local.keys.app_id, "RSA")
     message = f"{told['appId']}\n{told['timeStamp']}\n{told['nonceStr']}\n{told['package']}\n"
     assert _is_merchants(shop, message, told["paySign"])
-    assert shop.local.book.find(answer["order"]["id"]).asked["payer"] == {"openid": "o-ada"}
+    assert shop.local.book.find(answer["order"]["id"]).request["payer"] == {"openid": "o-ada"}
 
 
 def _is_merchants(shop: Shop, message: str, signature: str) -> bool:
@@ -199,7 +199,7 @@ async def problem_of(shop: Shop, number: str) -> str | None:
 async def test_a_wrong_sum_that_was_asked_for_is_noted_as_one_that_was_told(shop: Shop) -> None:  # W-11
     answer = await shop.order()
     paid = shop.local.pay(answer["order"]["id"])
-    paid.asked = {**paid.asked, "amount": {"total": 1, "currency": "CNY"}}
+    paid.request = {**paid.request, "amount": {"total": 1, "currency": "CNY"}}
     await a_minute_passes(shop)
     assert await checking.run_once(shop.db, shop.payments) == {"unknown": 1}
     assert await problem_of(shop, paid.number) == "amount_mismatch"
@@ -209,7 +209,7 @@ async def test_a_wrong_sum_that_was_asked_for_is_noted_as_one_that_was_told(shop
 async def test_an_order_in_an_unknown_state_keeps_no_other_from_being_checked(shop: Shop) -> None:
     orders = [await shop.order(plan) for plan in ("Pro", "Team")]
     for answer in orders:
-        shop.local.pay(answer["order"]["id"], tell=False)
+        shop.local.pay(answer["order"]["id"], notify=False)
     shop.local.book.find(orders[1]["order"]["id"]).state = "ACCEPT"
     await a_minute_passes(shop)
     assert await checking.run_once(shop.db, shop.payments) == {"paid": 1, "unknown": 1}

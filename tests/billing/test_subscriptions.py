@@ -56,8 +56,8 @@ async def test_while_a_renewal_waits_to_be_paid_it_is_that_one(shop: Shop) -> No
 async def test_its_user_is_told_once_that_it_ends_soon(shop: Shop) -> None:
     answer = await shop.buy()
     end = await end_of(shop, answer)
-    assert (await later(shop, end - 4 * DAY)).told == 0
-    assert [(await later(shop, end - 2 * DAY)).told for _ in range(2)] == [1, 0]
+    assert (await later(shop, end - 4 * DAY)).notified == 0
+    assert [(await later(shop, end - 2 * DAY)).notified for _ in range(2)] == [1, 0]
     assert await shop.events(answer["subscription"]["id"]) == ["activated", "expiring"]
 
 
@@ -139,7 +139,7 @@ async def test_an_upgrade_begins_at_once_and_leaves_the_old_units(shop: Shop) ->
 async def test_two_orders_that_are_both_paid_are_both_granted(shop: Shop) -> None:
     """The money is there twice: the later one lives, and the units of both can be used."""
     first, second = await shop.order("Pro"), await shop.order("Team")
-    paid = [shop.local.pay(answer["order"]["id"], tell=False) for answer in (second, first)]
+    paid = [shop.local.pay(answer["order"]["id"], notify=False) for answer in (second, first)]
     for order in paid:
         await shop.tell_paid(order)
     assert await shop.status_of(second) == ("CANCELED", "PAID")
@@ -159,7 +159,7 @@ async def test_changing_a_plan_changes_nothing_that_was_ordered_or_granted(shop:
 
 async def test_a_notice_that_got_lost_is_asked_for(shop: Shop) -> None:  # W-11
     answer = await shop.order()
-    shop.local.pay(answer["order"]["id"], tell=False)
+    shop.local.pay(answer["order"]["id"], notify=False)
     soon = datetime.now().astimezone() + timedelta(minutes=2)
     assert await checking.run_once(shop.db, shop.payments, now=soon) == {"paid": 1}
     assert await shop.status_of(answer) == ("ACTIVE", "PAID")
@@ -172,7 +172,7 @@ async def test_given_up_and_paid_all_the_same_it_is_asked_for_once_more(shop: Sh
     assert await shop.status_of(answer) == ("CANCELED", "CLOSED")
     given_up = shop.local.book.find(answer["order"]["id"])
     given_up.state = "NOTPAY"  # as if WeChat Pay had not been reached
-    shop.local.pay(given_up.number, tell=False)
+    shop.local.pay(given_up.number, notify=False)
     soon = datetime.now().astimezone() + timedelta(minutes=2)
     assert await checking.run_once(shop.db, shop.payments, now=soon) == {}
     assert await checking.run_once(shop.db, shop.payments, now=soon + timedelta(hours=1)) == {"paid": 1}
@@ -198,7 +198,7 @@ async def test_an_order_that_nobody_pays_is_closed(shop: Shop) -> None:  # W-11
 async def test_paid_in_the_moment_in_which_it_was_closed_it_counts(shop: Shop) -> None:
     answer = await shop.order()
     number = answer["order"]["id"]
-    paid = shop.local.pay(number, tell=False)
+    paid = shop.local.pay(number, notify=False)
     await shop.db.fetch_alone("UPDATE headrace.payment_orders SET status = 'CLOSED'")
     await shop.db.fetch_alone("UPDATE headrace.subscriptions SET status = 'EXPIRED'")
     assert (await shop.tell_paid(paid)).status_code == 204

@@ -57,7 +57,7 @@ async def test_a_second_payment_for_the_same_plan_adds_a_month(shop: Shop) -> No
 async def test_an_order_that_was_paid_before_it_was_closed_is_settled_at_once(shop: Shop) -> None:
     """Its notice was lost: it stayed CLOSED here and paid at WeChat Pay until its time was over."""
     first, second = await shop.order("Pro"), await shop.order("Team")
-    shop.local.pay(first["order"]["id"], tell=False)
+    shop.local.pay(first["order"]["id"], notify=False)
     await shop.tell_paid(shop.local.pay(second["order"]["id"]))
     assert (await shop.status_of(first))[1] == "PAID"
     assert (await shop.status_of(second))[1] == "PAID"
@@ -66,7 +66,7 @@ async def test_an_order_that_was_paid_before_it_was_closed_is_settled_at_once(sh
 
 async def test_ordering_again_what_was_just_paid_finds_the_payment(shop: Shop) -> None:
     first = await shop.order()
-    shop.local.pay(first["order"]["id"], tell=False)
+    shop.local.pay(first["order"]["id"], notify=False)
     await shop.db.fetch_alone("UPDATE headrace.payment_orders SET expires_at = now()")
     again = await shop.call("POST", "/v1/subscriptions", {"plan": "Pro"})
     assert (again.status_code, again.json()["code"]) == (409, "order_not_payable")

@@ -29,7 +29,7 @@ async def buy(load: Load, choice: random.Random) -> None:
     if choice.random() < 0.1:
         return  # thinks better of it
     try:
-        order = load.world.shop.pay(number, tell=False)
+        order = load.world.shop.pay(number, notify=False)
     except Refused:  # paid by another order of the same month, or closed
         return
     load.promises.done["orders paid"] += 1

@@ -71,7 +71,7 @@ def test_an_address_that_this_machine_does_not_have(call: Call, migrated: Place,
 def test_a_database_that_cannot_be_reached(call: Call, command: str, nobody_there: str) -> None:
     done = call(*command.split(), settings={**CHEAP, **SECRET_KEY, "HEADRACE_DATABASE_URL": nobody_there})
     assert done.code == 7
-    assert "cannot be reached: start it, or mend HEADRACE_DATABASE_URL" in done.complaint
+    assert "cannot be reached: start it, or correct HEADRACE_DATABASE_URL" in done.complaint
     assert "swordfish" not in done.err
 
 

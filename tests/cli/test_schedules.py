@@ -85,11 +85,11 @@ def test_a_type_that_nobody_runs_is_warned_of_and_one_that_is_long_gone_refused(
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        (["create", "x", "greet", "--cron", "0 0 30 2 *"], 2, "no cron expression"),
+        (["create", "x", "greet", "--cron", "0 0 30 2 *"], 2, "not a cron expression"),
         (["create", "x", "nobody", "--interval", "60"], 2, "nobody"),
-        (["create", "x", "greet"], 2, "Say when"),
+        (["create", "x", "greet"], 2, "Set cron"),
         (["create", "x", "greet", "--run-at", "2030-01-02T03:04"], 2, "--run-at needs a zone"),
-        (["create", "x", "greet", "--interval", "60", "--tz", "Mars"], 2, "no time zone"),
+        (["create", "x", "greet", "--interval", "60", "--tz", "Mars"], 2, "not a time zone"),
         (["show", "sch_none"], 3, "no such schedule"),
     ],
 )

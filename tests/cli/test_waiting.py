@@ -71,7 +71,7 @@ async def test_it_begins_when_the_database_is_back(words: tuple[str, ...], tmp_p
             )
             assert arrived, program.err
             assert program.running, program.err
-            assert "cannot be reached: start it, or mend HEADRACE_DATABASE_URL. Waiting for it" in program.err
+            assert "cannot be reached: start it, or correct HEADRACE_DATABASE_URL. Waiting for it" in program.err
             program.process.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(program.process.wait, patience(30)) == 0
         finally:

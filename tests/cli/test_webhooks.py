@@ -36,7 +36,7 @@ def test_the_life_of_an_endpoint(headrace: Headrace) -> None:
     assert headrace("webhooks", "rotate-keys").out == "0 endpoints encrypted under the present key\n"
     new = {"HEADRACE_WEBHOOK_KEY": "n" * 40}
     lost = headrace("webhooks", "rotate-keys", **new)
-    assert (lost.code, "a key that is not there any more" in lost.err) == (4, True)
+    assert (lost.code, "a key that is no longer configured" in lost.err) == (4, True)
     assert headrace("webhooks", "delete", made["id"], "--yes").out == f"{made['id']} deleted\n"
     assert headrace("webhooks", "show", made["id"]).code == 3
 

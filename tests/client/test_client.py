@@ -241,7 +241,7 @@ async def test_what_cannot_be_a_request_is_refused_here() -> None:
 
 async def test_waiting_has_an_end(client: Client) -> None:
     task = await client.submit("print", {"pages": 1})
-    with pytest.raises(TimeoutError, match="was not over within"):
+    with pytest.raises(TimeoutError, match="did not end within"):
         await client.wait(task.id, within=timedelta(milliseconds=300))
 
 
@@ -264,7 +264,7 @@ async def test_the_sync_face_has_the_same_verbs(api: str, bench: Bench) -> None:
             other = client.submit_many([NewTask("print", {"pages": 1})])[0]
             client.wait(other)
             late = client.submit("print", {"pages": 1}, run_at=datetime(2030, 1, 1, tzinfo=UTC))
-            with pytest.raises(TimeoutError, match="was not over within"):
+            with pytest.raises(TimeoutError, match="did not end within"):
                 client.wait(late.id, within=timedelta(milliseconds=200))
             assert client.cancel(late.id).status == "CANCELED"
             assert client.retry(late.id).status == "QUEUED"

@@ -13,7 +13,7 @@ from headrace import leases
 from headrace.client import Client, SyncClient
 from headrace.client.errors import LockHeld, LockLost
 from headrace.locks import routes
-from headrace.locks.taking import when_free
+from headrace.locks.taking import retry_while_held
 from tests.client.conftest import ADMIN_KEY, IMPATIENT
 from tests.locks.blocks import NEVER, lose, take_turns
 
@@ -28,7 +28,7 @@ async def states(client: Client) -> list[str]:
 async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # often, and never late on a busy machine
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # often, and never late on a busy machine
     ends: set[object] = set()
     async with client.locks.hold("k", ttl=MINUTE, purpose="a long report") as lock, asyncio.timeout(60):
         assert (lock.fence, lock.purpose, lock.token is None) == (1, "a long report", False)
@@ -57,7 +57,7 @@ async def test_who_waits_in_vain_is_told_who_has_it(client: Client) -> None:
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # noticed soon, and never lost for being slow
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # noticed soon, and never lost for being slow
     with pytest.raises(LockLost):
         await lose(lambda: client.locks.hold("k", ttl=MINUTE), lambda: client.locks.force_release("k"))
     with pytest.raises(LockLost):
@@ -95,14 +95,14 @@ async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, m
     async def watched(*what: Any, **how: Any) -> Any:
         at_work.add(cast("asyncio.Task[Any]", asyncio.current_task()))
         asked.set()
-        return await when_free(*what, **how)
+        return await retry_while_held(*what, **how)
 
     async def wait() -> None:
         async with client.locks.hold("k", wait=None):
             pytest.fail("two at once")
 
     async with client.locks.hold("k"):
-        monkeypatch.setattr(routes, "when_free", watched)
+        monkeypatch.setattr(routes, "retry_while_held", watched)
         waiting = asyncio.create_task(wait())
         await asked.wait()
         waiting.cancel()

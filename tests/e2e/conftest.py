@@ -16,7 +16,7 @@ from headrace.embedded_postgres import EmbeddedConfig, Server, attach
 from headrace.embedded_postgres import account as accounts
 from headrace.embedded_postgres.account import Account
 from headrace.embedded_postgres.errors import PrivilegesMissing
-from headrace.testing.scratch import HASTY
+from headrace.testing.scratch import FAST_SETTINGS
 from tests.e2e.program import Program, is_deserted, running_in
 from tests.memory import room
 
@@ -58,7 +58,7 @@ def debian(make_folder: MakeFolder) -> Iterator[Server]:
     """Debian's PostgreSQL 15 with an empty database and the two roles."""
     if not (DEBIAN / "postgres").exists():
         pytest.skip("PostgreSQL 15 is not installed here")
-    with attach(EmbeddedConfig(make_folder() / ".headrace", binaries=DEBIAN, settings=HASTY)) as server:
+    with attach(EmbeddedConfig(make_folder() / ".headrace", binaries=DEBIAN, settings=FAST_SETTINGS)) as server:
         with psycopg.connect(server.superuser_url, autocommit=True) as connection:
             connection.execute(ROLES)
         yield server

@@ -15,7 +15,7 @@ import asyncpg
 import pytest
 
 from headrace import logs
-from headrace.database import Database, DatabaseConfig, Tx
+from headrace.database import Database, DatabaseConfig, Tx, _Borrowed
 from headrace.database_errors import DatabaseBusy, DatabaseRefused, DatabaseUnavailable
 from tests.closing import all_closed
 from tests.conftest import TestServer
@@ -59,7 +59,7 @@ async def test_a_statement_that_takes_too_long_is_ended(database_url: str) -> No
 
 async def test_a_full_disk_is_something_that_passes(db: Database) -> None:
     """Not a bug of ours: the API says 503, and a worker keeps what it has to write until there is room."""
-    with pytest.raises(DatabaseUnavailable, match="room"):
+    with pytest.raises(DatabaseUnavailable, match="disk space"):
         async with db.transaction() as tx:
             await tx.execute("DO $$ BEGIN RAISE 'no space left on device' USING ERRCODE = 'disk_full'; END $$")
 
@@ -282,3 +282,35 @@ async def test_a_connection_that_cannot_be_made_is_explained_in_a_line(
 async def test_a_unique_violation_stays_what_it_is(tx: Tx) -> None:
     with pytest.raises(asyncpg.UniqueViolationError):
         await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now()), ('a', now())")
+
+
+async def test_a_begin_that_arrives_after_its_cancellation_is_rolled_back() -> None:
+    """asyncpg logged "Resetting connection with an active transaction" where the answer to BEGIN came late."""
+    executed: list[str] = []
+
+    class Late:
+        """Its canceled BEGIN is answered with the next statement."""
+
+        open = False
+
+        def transaction(self, **_: object) -> "Late":
+            return self
+
+        async def start(self) -> None:
+            raise asyncio.CancelledError
+
+        async def rollback(self) -> None:
+            raise asyncpg.InterfaceError("cannot rollback; the transaction is not started")
+
+        def is_in_transaction(self) -> bool:
+            return self.open
+
+        async def execute(self, sql: str) -> None:
+            executed.append(sql)
+            self.open = sql != "ROLLBACK"
+
+    borrowed = _Borrowed(Late())  # type: ignore[arg-type]
+    with pytest.raises(asyncio.CancelledError):
+        await borrowed.begin(isolation="read_committed", readonly=False)
+    await borrowed.roll_back()
+    assert executed == ["", "ROLLBACK"]

@@ -325,7 +325,7 @@ async def test_what_the_program_raises_beside_a_worker_stays_what_it_is(hr: Head
 
 async def test_waiting_has_an_end(hr: Headrace) -> None:
     task_id = await hr.submit("nobody.runs.this", unknown_type="wait")
-    with pytest.raises(TimeoutError, match="was not over within"):
+    with pytest.raises(TimeoutError, match="did not end within"):
         await hr.wait(task_id, within=timedelta(milliseconds=100))
     with pytest.raises(TaskNotFound):
         await hr.wait(ids.new("tsk"))

@@ -34,7 +34,7 @@ async def take_away(db: Database, key: str = "k") -> None:
 async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # often, and never late on a busy machine
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # often, and never late on a busy machine
     minute = timedelta(minutes=1)
     ends: set[datetime] = set()
     async with holding.hold(db, "k", ttl=minute, purpose="a long report") as lock, asyncio.timeout(60):
@@ -56,7 +56,7 @@ async def test_it_is_renewed_while_the_block_runs_and_let_go_at_its_end(
 async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "RENEWED_AFTER", 1 / 200)  # noticed soon, and never lost for being slow
+    monkeypatch.setattr(leases, "RENEW_AFTER_RATIO", 1 / 200)  # noticed soon, and never lost for being slow
     with pytest.raises(LockLost):
         await lose(lambda: holding.hold(db, "k", ttl=timedelta(minutes=1)), lambda: take_away(db))
 
@@ -91,9 +91,9 @@ async def test_who_cannot_renew_is_stopped_before_others_can_take_it(
     monkeypatch.setattr(store, "renew", cut_off)
     began = loop.time()
     with pytest.raises(LockLost):
-        async with holding.hold(db, "k", ttl=timedelta(seconds=1)):
+        async with holding.hold(db, "k", ttl=timedelta(seconds=4)):
             await asyncio.sleep(NEVER)
-    assert loop.time() - began < 1
+    assert loop.time() - began < 4
     with pytest.raises(LockHeld):  # it was stopped while it still had the lock
         async with holding.hold(db, "k"):
             pass

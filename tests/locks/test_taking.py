@@ -192,14 +192,16 @@ async def test_renewing_does_not_wait_for_a_transaction_that_confirmed(db: Datab
 
 async def test_a_lock_is_waited_for(db: Database) -> None:
     grant = await take(db)
-    waiting = asyncio.create_task(taking.when_free(lambda: take(db, holder="host:2"), wait=timedelta(seconds=10)))
+    waiting = asyncio.create_task(
+        taking.retry_while_held(lambda: take(db, holder="host:2"), wait=timedelta(seconds=10))
+    )
     await asyncio.sleep(0.1)
     assert not waiting.done()
     async with db.transaction() as tx:
         await taking.release(tx, "k", grant.token)
     assert (await waiting).lock.fence == 2
     with pytest.raises(LockHeld):
-        await taking.when_free(lambda: take(db), wait=timedelta(seconds=0.1))
+        await taking.retry_while_held(lambda: take(db), wait=timedelta(seconds=0.1))
 
 
 async def test_the_database_refuses_a_second_holder_whoever_writes_it(tx: Tx) -> None:

@@ -118,7 +118,7 @@ async def test_without_heads_a_key_does_not_say_that_all_is_well(
         await tamper(sql)
     found = (await verifying.verify(db, against=VerifyMode(keys=SIGNED))).finding
     assert found is not None
-    assert found.message == "The trail is empty, and yet numbers up to 20 were given to its events."
+    assert found.message == "The trail is empty, although numbers up to 20 were drawn for events."
 
 
 async def test_numbers_at_the_end_that_no_event_has_are_told(

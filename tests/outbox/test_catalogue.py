@@ -36,7 +36,7 @@ async def test_subscriptions(tx: Tx, what: str, status: SubscriptionStatus) -> N
         created_at=now,
         updated_at=now,
     )
-    await subscriptions.tell(tx, Who.system(), what.partition(".")[2], told)
+    await subscriptions.append(tx, Who.system(), what.partition(".")[2], told)
     (row,) = await tx.fetch(TOLD)
     assert (row["event_type"], row["user_id"]) == (what, "u_1")
     assert faults(what, row["event_version"], row["payload_json"]) == []

@@ -96,7 +96,7 @@ async def test_what_consumers_want_always_is_stored_when_a_relay_starts(db: Data
 
 
 async def test_trouble_is_waited_for(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace.outbox.loop._AFTER_TROUBLE_S", 0.01)
+    monkeypatch.setattr("headrace.outbox.loop._RETRY_PAUSE_S", 0.01)
     left = 3
 
     class Shaky(Relay):

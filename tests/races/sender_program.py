@@ -22,7 +22,7 @@ HASTY = replace(
     lease=timedelta(seconds=4),
     margin=timedelta(milliseconds=500),
     breaker_threshold=1_000_000,
-    most_losses=100,
+    max_losses=100,
     retries=RetrySchedule(delays=(timedelta(milliseconds=10),)),
 )
 READY = "sender {} is ready to be stopped"

@@ -10,6 +10,7 @@ import cv2
 import numpy as np
 import pytest
 from PIL import ExifTags, Image, ImageCms, ImageOps, JpegImagePlugin
+from PIL.PngImagePlugin import PngInfo
 
 from headrace.removal.images import formats
 
@@ -273,3 +274,33 @@ def test_a_jpeg_keeps_its_blocks_beside_the_mark_and_how_it_is_turned(  # W-05
         with Image.open(source) as first:
             assert getattr(opened, "quantization") == getattr(first, "quantization")  # noqa: B009 - untyped
     assert again.kept.keys() == original.kept.keys()
+
+
+@pytest.mark.parametrize("name", ["photo.png", "photo.jpg", "photo.webp"])
+def test_xmp_stays(tmp_path: Path, name: str) -> None:
+    """A PNG's was dropped without a word."""
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF/></x:xmpmeta>'
+    source, target = tmp_path / name, tmp_path / f"clean-{name}"
+    picture = Image.new("RGB", (64, 48), (200, 30, 30))
+    if name.endswith("png"):
+        notes = PngInfo()
+        notes.add_itxt("XML:com.adobe.xmp", xmp.decode())
+        picture.save(source, pnginfo=notes)
+    else:
+        picture.save(source, xmp=xmp)
+    pixels, original = formats.read(str(source))
+    formats.write(pixels, original, str(target), original.kind)
+    with Image.open(target) as written:
+        assert written.info["xmp"] == xmp
+
+
+def test_content_credentials_are_dropped_with_a_warning(tmp_path: Path) -> None:
+    source = tmp_path / "photo.png"
+    Image.new("RGB", (8, 8)).save(source)
+    content = source.read_bytes()
+    manifest = b"\0\0\0\x20jumb\0\0\0\x18jumdc2pa\0\x11\0\x10\x80\0\0\xaa\0\x38\x9bq\x03"
+    chunk = len(manifest).to_bytes(4, "big") + b"caBX" + manifest + zlib.crc32(b"caBX" + manifest).to_bytes(4, "big")
+    assert formats.read(str(source))[1].notes == []
+    source.write_bytes(content[:33] + chunk + content[33:])
+    _, original = formats.read(str(source))
+    assert ["Content Credentials (C2PA)" in note for note in original.notes] == [True]

@@ -40,6 +40,13 @@ def test_the_mark_goes_and_the_rest_is_as_if_it_had_never_been_there(kind: str, 
     assert len(report.candidates) == 1  # neither the letterhead nor the page number
 
 
+def test_a_layer_of_a_form_does_not_hide_the_artifact_around_it(tmp_path: Path) -> None:
+    """The layer's name won, and one of nine watermarks of such a program was removed."""
+    _, marked = marked_pdf("layer in an artifact", tmp_path, pages=2)
+    report, _ = clean(marked)
+    assert [each.method for each in report.candidates] == [Method.NAMED]
+
+
 def everything(path: Path) -> bytes:
     """All bytes of a file, with its streams unpacked."""
     with pikepdf.open(path) as pdf:

@@ -170,7 +170,7 @@ async def test_a_slot_that_nobody_filled_is_filled_at_the_next_time(clockwork: C
 async def test_catching_up_with_very_much_is_not_one_transaction(
     clockwork: Clockwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(firing, "_AT_ONCE", 25)
+    monkeypatch.setattr(firing, "_MAX_RUNS", 25)
     uids = [
         (await clockwork.create(f"s{number}", interval=10, run_at=NOON, misfire_policy=MisfirePolicy.ALL)).uid
         for number in range(5)

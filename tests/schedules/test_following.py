@@ -11,7 +11,7 @@ from headrace.database import Row
 from headrace.errors import Conflict
 from headrace.schedules.executions import cancel_execution
 from headrace.schedules.service import run_schedule, update_schedule
-from headrace.schedules.truncation import RESULT_LIMIT, STACK_LIMIT
+from headrace.schedules.truncation import MAX_RESULT_BYTES, MAX_STACK_BYTES
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import ExtensionRefused, Fatal, Snooze
 from headrace.tasks.execution import Backoff
@@ -268,8 +268,8 @@ async def test_long_results_and_stacks_are_cut_and_marked(clockwork: Clockwork) 
         (cut,) = await clockwork.until_runs(wordy.uid, "success")
         (stack,) = await clockwork.until_runs(wrong.uid, "failure")
     assert cut["result"].endswith("ü…[cut: 100,002 bytes]")
-    assert RESULT_LIMIT - 1 <= len(cut["result"].encode()) <= RESULT_LIMIT
-    assert len(stack["error_stack"].encode()) <= STACK_LIMIT
+    assert MAX_RESULT_BYTES - 1 <= len(cut["result"].encode()) <= MAX_RESULT_BYTES
+    assert len(stack["error_stack"].encode()) <= MAX_STACK_BYTES
     assert stack["error_stack"].startswith("[cut: ")
     assert stack["error_stack"].endswith("ü")
 
@@ -284,11 +284,11 @@ async def test_a_stack_of_exactly_10_kb_is_kept_whole(clockwork: Clockwork) -> N
     async with clockwork.working():
         await by_hand(clockwork, short.uid)
         (first,) = await clockwork.until_runs(short.uid, "failure")
-        room = STACK_LIMIT - len(first["error_stack"].encode())
+        room = MAX_STACK_BYTES - len(first["error_stack"].encode())
         whole = await clockwork.create("whole", "exact", data=1 + room, max_retries=0)
         await by_hand(clockwork, whole.uid)
         (kept,) = await clockwork.until_runs(whole.uid, "failure")
-    assert len(kept["error_stack"].encode()) == STACK_LIMIT
+    assert len(kept["error_stack"].encode()) == MAX_STACK_BYTES
     assert kept["error_stack"].startswith("Traceback")
 
 

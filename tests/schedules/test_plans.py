@@ -84,7 +84,7 @@ async def test_a_list_walks_one_index_and_not_far(filled: Tx) -> None:
         assert {node["Node Type"] for node in scans} <= {"Index Scan", "Bitmap Heap Scan"}, wanted
         names = {node["Index Name"] for node in seen if "task_executions" in node.get("Index Name", "")}
         assert names == {index}, wanted
-        assert sum(node["Actual Rows"] for node in scans) <= executions.WALK, wanted
+        assert sum(node["Actual Rows"] for node in scans) <= executions.MAX_SCANNED_ROWS, wanted
 
 
 RUNNING = """
@@ -128,7 +128,7 @@ async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
         if found.resume is None:
             break
         mark = found.resume
-    assert pages == 18_000 // executions.WALK  # the last is not full: some failed, and are walked beside
+    assert pages == 18_000 // executions.MAX_SCANNED_ROWS  # the last is not full: some failed, and are walked beside
 
 
 async def test_the_one_run_of_a_type_is_on_the_first_page(filled: Tx) -> None:

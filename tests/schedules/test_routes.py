@@ -226,7 +226,7 @@ async def test_what_was_due_in_the_past_is_said(ada: httpx.AsyncClient) -> None:
     assert past["code"] == "past_due"
     assert past["text"].startswith("It was due at 2020-01-02 03:04:05 UTC, which has passed: it runs as soon as")
     never = await create(ada, name="Never", cron=None, run_at="2020-01-02T03:04:05Z", misfire_policy="none")
-    assert "is left out" in never["warnings"][0]["text"]
+    assert "is skipped" in never["warnings"][0]["text"]
     changed = await ada.patch(f"/v1/schedules/{never['id']}", json={"run_at": "2030-01-02T03:04:05Z"})
     assert [each["code"] for each in changed.json()["warnings"]] == ["no_worker"]
 

@@ -249,7 +249,7 @@ async def test_of_one_address_the_oldest_quiet_connection_makes_way() -> None:
 
 
 async def test_slow_bodies_of_one_address_make_way_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PATIENCE_S", 0.0)
+    monkeypatch.setattr(module, "_MIN_WAIT_S", 0.0)
     async with serving(replace(PATIENT, per_address=3)) as stand:
         for _ in range(3):
             client = await stand.connect()
@@ -328,9 +328,9 @@ async def test_a_request_that_waits_for_its_body_makes_way_for_one_that_is_whole
         for client in slow:
             client.send(b"POST /read HTTP/1.1\r\nHost: t\r\nContent-Length: 5\r\n\r\nx")
         await stand.until(lambda: stand.table.count(Phase.BODY) == 2)
-        monkeypatch.setattr(module, "_PATIENCE_S", 3600.0)
+        monkeypatch.setattr(module, "_MIN_WAIT_S", 3600.0)
         assert (await (await stand.connect()).ask(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")).status == 503
-        monkeypatch.setattr(module, "_PATIENCE_S", 0.0)
+        monkeypatch.setattr(module, "_MIN_WAIT_S", 0.0)
         assert (await (await stand.connect()).ask(b"GET / HTTP/1.1\r\nHost: t\r\n\r\n")).status == 200
         assert await slow[0].closed() == b""
         assert (await slow[1].ask(b"xxxx")).status == 200

@@ -18,7 +18,7 @@ async def test_alive_needs_nobody(no_db: Database) -> None:
 
 
 async def test_ready_asks_and_gives_the_reasons(no_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_FRESH", 0)
+    monkeypatch.setattr(health, "_CACHE_SECONDS", 0)
     reasons: list[str] = []
 
     async def readiness() -> Sequence[str]:
@@ -56,7 +56,7 @@ async def test_a_flood_of_probes_asks_once(no_db: Database) -> None:
 
 
 async def test_a_database_that_hangs_does_not_hang_the_probe(no_db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_PATIENCE", 0.05)
+    monkeypatch.setattr(health, "_READINESS_TIMEOUT_S", 0.05)
 
     async def readiness() -> Sequence[str]:
         try:

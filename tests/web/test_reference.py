@@ -17,7 +17,7 @@ def test_every_error_is_on_the_page_once_with_its_status() -> None:
 
 
 def test_errors_of_the_machine_are_kept_apart() -> None:
-    api, _, local = errors_page().partition("## Of the command line alone")
+    api, _, local = errors_page().partition("## Of the command line only")
     assert "`bad_settings`" in local
     assert "`bad_settings`" not in api
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from headrace.database import Database
-from headrace.webhooks.http.client import LONGEST_BODY, HttpClient, HttpConfig, Reply
+from headrace.webhooks.http.client import MAX_BODY_BYTES, HttpClient, HttpConfig, Reply
 from headrace.webhooks.http.targets import parse_target
 from tests.webhooks import stand
 from tests.webhooks.receiver import OK, Answer, Receiver, Request, hangs, receiving, says
@@ -106,7 +106,7 @@ async def test_a_body_without_end_does_not_change_the_answer() -> None:
 async def test_of_a_long_body_four_kilobytes_are_kept() -> None:
     async with receiving(says(500, body="y" * 1_000_000)) as receiver:
         reply = await post(receiver)
-    assert (reply.status, reply.body) == (500, "y" * LONGEST_BODY)
+    assert (reply.status, reply.body) == (500, "y" * MAX_BODY_BYTES)
 
 
 async def test_a_gzip_bomb_stays_packed() -> None:
@@ -120,7 +120,7 @@ async def test_a_gzip_bomb_stays_packed() -> None:
         reply = await post(receiver)
         assert receiver.requests[0].headers["accept-encoding"] == "identity"
     assert reply.status == 200
-    assert len((reply.body or "").encode()) <= LONGEST_BODY * 3  # each byte that is no text is one sign
+    assert len((reply.body or "").encode()) <= MAX_BODY_BYTES * 3  # each byte that is no text is one sign
     assert "\0" not in (reply.body or "")
 
 

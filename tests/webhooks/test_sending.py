@@ -20,7 +20,7 @@ from headrace.webhooks.http.addresses import Address
 from headrace.webhooks.http.client import HttpClient, HttpConfig
 from headrace.webhooks.model import EndpointStatus
 from headrace.webhooks.store import health, queue
-from headrace.webhooks.store.health import Fared
+from headrace.webhooks.store.health import EndpointOutcome
 from headrace.webhooks.store.overview import read_overview
 from tests.webhooks import stand
 from tests.webhooks.receiver import Request, hangs, receiving, says
@@ -186,7 +186,7 @@ async def test_deliveries_under_way_do_not_lengthen_the_pause_of_the_breaker(db:
         # One that was under way when the breaker opened, and fails only now.
         until = await db.fetch_alone("SELECT blocked_until FROM headrace.webhook_health")
         async with db.transaction() as tx:
-            await health.note(tx, [Fared(endpoint.id, False, 3, "HTTP 503", None)], threshold=10)
+            await health.record(tx, [EndpointOutcome(endpoint.id, False, 3, "HTTP 503", None)], threshold=10)
         assert await db.fetch_alone("SELECT blocked_until FROM headrace.webhook_health") == until
         receiver.answer = says(204)
         await db.fetch_alone("UPDATE headrace.webhook_health SET blocked_until = now()")

@@ -1,4 +1,4 @@
-// Whether the server can be reached. Whoever finds out that it cannot says so here; one probe then asks until it can.
+// Whether the server can be reached. Failed requests report it here; one probe then polls until it can.
 import { useSyncExternalStore } from "react";
 
 const PROBE_EVERY_MS = 1000;
@@ -13,7 +13,7 @@ export function whenBack(): Promise<void> {
 }
 
 async function probe(): Promise<void> {
-  // One request that broke is no outage: only when the server really does not answer is it told.
+  // One broken request is no outage: it is reported only when the server really does not answer.
   if (!(await answers())) {
     set(true);
     do await new Promise((wake) => setTimeout(wake, PROBE_EVERY_MS));

@@ -4,7 +4,7 @@ interface Credentials {
   csrf: () => string | null;
   /** Ask the person to sign in again; true once they have, false if they would not. */
   renew: () => Promise<boolean>;
-  /** Read the token anew, for another tab may have signed in; true if it has changed. */
+  /** Read the token again, because another tab may have signed in; true if it has changed. */
   refresh: () => Promise<boolean>;
 }
 

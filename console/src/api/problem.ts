@@ -1,6 +1,6 @@
 import type { Problem } from "./schema";
 
-/** What went wrong, as the server told it, or that it could not be reached. */
+/** An error of the server, or that it could not be reached. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;

@@ -12,7 +12,7 @@ const page = (from: number, to: number, next: string | null = "more"): Page<Row>
 });
 const ids = (rows: { readonly items: readonly Row[] }) => rows.items.map(({ id }) => id);
 
-it("reads a list up to so many rows, and says whether there are more", async () => {
+it("reads a list up to a limit, and says whether more rows follow", async () => {
   const cursors = { a: page(20, 11, "b"), b: page(10, 1, null) } as Record<string, Page<Row>>;
   const fetch = async (cursor?: string) => cursors[cursor ?? "a"] ?? page(0, 1, null);
   const some = await readUpTo(10, fetch);

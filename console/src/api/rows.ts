@@ -14,7 +14,7 @@ export interface Rows<T> {
   readonly behind: boolean;
 }
 
-/** So many pages are read again as a whole; of longer lists only the beginning is. */
+/** Up to this many pages are reloaded completely; of longer lists only the beginning is. */
 const MOST_REREAD = 3;
 
 export function keyOf(row: unknown): string {
@@ -42,7 +42,7 @@ export async function readUpTo<T>(
   return rows;
 }
 
-/** The list anew. However far somebody has scrolled, what they look at stays where it is, and few pages are read. */
+/** Reload the list. The visible rows keep their scroll position, and few pages are read. */
 export async function reread<T>(
   before: Rows<T> | undefined,
   fetchPage: (cursor: string | undefined) => Promise<Page<T>>,
@@ -54,7 +54,7 @@ export async function reread<T>(
   return rows;
 }
 
-/** A beginning that was read anew before what is known of the rest. */
+/** Join a reloaded beginning with the known rest. */
 export function join<T>(head: Rows<T>, before: Rows<T>): Rows<T> {
   const last = head.items.at(-1);
   if (last === undefined || head.next === null) return head;

@@ -37,7 +37,7 @@ afterEach(() => {
 const post = () => new Request("http://here/v1/things", { method: "POST", body: "typed" });
 
 describe("a request", () => {
-  it("is sent again with the new token once somebody has signed in again, and nothing of it is lost", async () => {
+  it("is sent again with the new token after a new sign-in, and nothing of it is lost", async () => {
     let token = "old";
     credentials.csrf = () => token;
     credentials.renew = async () => {
@@ -53,7 +53,7 @@ describe("a request", () => {
     expect(sent[0]?.key).toBe(sent[1]?.key); // and happens once
   });
 
-  it("is thrown as what the server said when nobody signs in", async () => {
+  it("is thrown with the server's error without a new sign-in", async () => {
     answers = [() => problem(401, "unauthenticated")];
     await expect(send(post())).rejects.toMatchObject({ code: "unauthenticated", requestId: "req_1" });
   });

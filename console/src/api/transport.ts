@@ -1,5 +1,5 @@
 // How a request is sent: with the session's CSRF token, again after the session was renewed or the server came back,
-// and as an ApiError when it was refused. Nothing that somebody typed is lost on the way.
+// and as an ApiError when it was refused. Typed input is never lost.
 import { whenBack } from "./connection";
 import { credentials } from "./credentials";
 import { ApiError, errorOf } from "./problem";

@@ -174,7 +174,7 @@ interface CellsProps<T> {
   readonly onOpen: ((row: T) => void) | undefined;
 }
 
-/** What a row shows. It is not drawn again while somebody scrolls past it. */
+/** The cells of a row. They are not rendered again while scrolling. */
 const Cells = memo(function Cells<T>({ item, columns, isCard, href, onOpen }: CellsProps<T>) {
   return columns.map((column, index) => (
     <div

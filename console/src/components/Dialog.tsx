@@ -13,7 +13,7 @@ interface DialogProps {
   readonly children: ReactNode;
 }
 
-/** A dialog that is there for as long as somebody draws it. */
+/** A dialog that is open while it is rendered. */
 export function Dialog({ title, onClose, size = "md", children }: DialogProps) {
   const t = useText(commonTexts);
   return (

@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { Loading } from "./Loading";
 import { ProblemAlert } from "./ProblemAlert";
 
-/** What was asked for once it is there; what stands in its place until then, or says why it does not come. */
+/** The loaded content; before that a placeholder, or the error. */
 export function Loaded<T>({
   query,
   lines,
@@ -13,7 +13,7 @@ export function Loaded<T>({
   lines?: number;
   children: (found: T) => ReactNode;
 }) {
-  // What is there stays in sight when a later look fails.
+  // Loaded content stays visible when a later reload fails.
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading {...(lines ? { lines } : {})} />;

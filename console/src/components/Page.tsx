@@ -93,7 +93,7 @@ export function TimeFact({ name, at, exact = false }: { name: string; at: string
   );
 }
 
-/** Who or what it was, by its id; nothing where nobody knows. */
+/** A user or object by its id; empty if unknown. */
 export function IdFact({ name, id }: { name: string; id: string | null | undefined }) {
   if (!id) return null;
   return (

@@ -1,10 +1,10 @@
 import { texts } from "../i18n";
 
-/** Errors that people meet, in words that say what to do. Others are told as the server tells them. */
+/** Messages for common error codes, with advice. Other errors show the server's message. */
 export const errorTexts = texts(
   {
     unreachable: "The server cannot be reached. Check your connection and try again.",
-    unknown: "Something went wrong that nobody foresaw.",
+    unknown: "An unexpected error occurred.",
     internal_error: "Something went wrong on the server. Try again; if it stays, quote the id below.",
     bad_credentials: "Username and password do not match.",
     login_paused: "Too many failed attempts. Wait a little before you try again.",
@@ -18,7 +18,7 @@ export const errorTexts = texts(
     rate_limited: "Too many requests at once. Wait a moment and try again.",
     storage_quota_exceeded: "Your storage is full. Delete files that you no longer need.",
     file_too_large: "This file is larger than your plan allows.",
-    precondition_failed: "Somebody else has changed it meanwhile. Look at it again, then repeat your change.",
+    precondition_failed: "Another user has changed it meanwhile. Read it again, then repeat your change.",
     csrf_failed: "The page is out of date. Load it again.",
     not_found: "There is no such thing here, or it is not yours.",
     task_not_found: "There is no such task, or it is not yours.",
@@ -27,8 +27,8 @@ export const errorTexts = texts(
     not_ready: "The server is starting. Try again in a moment.",
     too_many_streams: "Too many pages are open at once. Close some of them.",
     quota_exhausted: "Your quota is used up. Choose a larger plan, or wait for the next period.",
-    file_bomb: "The file unpacks to far more than it seems to hold. Save it anew with a usual program.",
-    file_damaged: "The file is damaged. Open it in the program that made it and save it anew.",
+    file_bomb: "The file unpacks to an excessive size. Save it again with a common program.",
+    file_damaged: "The file is damaged. Open it in the program that created it and save it again.",
     file_empty: "The file is empty.",
     file_encrypted: "The file needs a password. Save it without one and send it again.",
     file_mismatch: "The file is not what its name says.",
@@ -37,7 +37,7 @@ export const errorTexts = texts(
     file_too_many_pixels: "The picture has more pixels than your plan allows. Scale it down.",
     file_truncated: "The file ends too early: it was not saved whole.",
     file_unknown: "This kind of file is not taken. Photos, videos, PDF and PPTX are.",
-    file_unsupported: "Files with this content are not taken. Save it anew with a usual program.",
+    file_unsupported: "Files with this content are not accepted. Save it again with a common program.",
     media_unsupported: "Marks cannot be taken off files of this kind here.",
     document_encrypted: "The document is encrypted. Save it without its password first.",
     document_signed: "The document is signed, and a change breaks its signature.",

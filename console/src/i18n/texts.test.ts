@@ -3,7 +3,7 @@ import { fill } from "./texts";
 
 type Dictionary = { en: Record<string, string>; zh: Record<string, string> };
 
-// Every dictionary there is, also those that nobody thought of here.
+// Every dictionary, also new ones.
 const modules = import.meta.glob<Record<string, Dictionary>>("../**/*.texts.ts", { eager: true });
 const dictionaries = Object.entries(modules).flatMap(([file, module]) =>
   Object.entries(module).map(([name, dictionary]) => [`${file} ${name}`, dictionary] as const),

@@ -22,7 +22,7 @@ export function useNotificationStream(): void {
   useEffect(() => {
     const news = () => {
       void queries.invalidateQueries({ queryKey: ["notifications"] });
-      // What is told of is a change of a task or a plan.
+      // Notifications report changes of tasks or plans.
       void queries.invalidateQueries({ queryKey: ["tasks"] });
       void queries.invalidateQueries({ queryKey: ["usage"] });
     };

@@ -19,7 +19,7 @@ export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): Use
     queryFn: () => data(api.GET("/v1/tasks/{task_id}", { params: { path: { task_id: taskId } } })),
   });
   const open = query.data !== undefined && !isOver(query.data.status);
-  // All log lines only where somebody shows them.
+  // All log lines only where they are shown.
   const [url] = useState(() => `/v1/tasks/${encodeURIComponent(taskId)}/events${onLog ? "?after_log=0" : ""}`);
   const ended = () => {
     // The result came with the end, and money was settled.
@@ -41,7 +41,7 @@ export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): Use
 
 const MOST_STEPS = 500;
 
-/** The steps of a task, up to so many as can be looked at; of a longer history those that failed are found, too. */
+/** The steps of a task, up to a limit; of a longer history also the failed ones. */
 export function useSteps(taskId: string, onlyFailed: boolean) {
   return useQuery({
     queryKey: ["tasks", "steps", taskId, onlyFailed],

@@ -6,7 +6,7 @@ type Handlers = Readonly<Record<string, (data: unknown) => void>>;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Follow a stream of server-sent events for as long as the component is there and its page is in sight: browsers keep
+ * Follow a stream of server-sent events while the component is mounted and its page is visible: browsers keep
  * six connections to a server, and ten tabs in the background must not use them up. A stream that breaks comes back by
  * itself, behind the last event that was seen; one that ended for good says so with `end` or `revoked`.
  */
@@ -22,7 +22,7 @@ export function useEvents(url: string | null, handlers: Handlers): void {
   }, [url, names]);
 }
 
-/** The same without React; gives what ends it. `onOpen` is told whether events come at the moment. */
+/** The same without React; gives what ends it. `onOpen` is called with whether events arrive at the moment. */
 export function follow(
   url: string,
   names: readonly string[],

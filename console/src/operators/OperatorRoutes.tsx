@@ -28,7 +28,7 @@ const RisksPage = lazy(() => import("./risks/RisksPage"));
 const ArchivesPage = lazy(() => import("./archives/ArchivesPage"));
 const SettingsPage = lazy(() => import("./settings/SettingsPage"));
 
-/** The pages under /operators. They are loaded when somebody goes there. */
+/** The pages under /operators. They are loaded on the first visit. */
 export default function OperatorRoutes() {
   useChanges();
   return (

@@ -10,7 +10,7 @@ export type Session =
   | { state: "loading" }
   | { state: "out" }
   | { state: "in"; me: Me }
-  /** The session has ended while somebody was at work: the page stays, and asks for the password. */
+  /** The session has ended during work: the page stays, and asks for the password. */
   | { state: "expired"; me: Me };
 
 const listeners = new Set<() => void>();
@@ -32,11 +32,11 @@ export function useSession(): Session {
   );
 }
 
-/** Whoever is signed in; for components within the shell, which is there only for them. */
+/** The signed-in user; for components within the shell, which is rendered only for one. */
 export function useMe(): Me {
   const now = useSession();
   if (now.state === "in" || now.state === "expired") return now.me;
-  throw new Error("nobody is signed in");
+  throw new Error("no user is signed in");
 }
 
 /** Find out who this browser is signed in as. */
@@ -53,7 +53,7 @@ export async function load(): Promise<void> {
   }
 }
 
-/** Somebody has signed in. The same person goes on where they were; another one begins anew. */
+/** A user has signed in. The same user continues where they were; another one starts fresh. */
 export function signedIn(login: LoginOut): void {
   const before = session;
   const me: Me = { user: login.user, csrf_token: login.csrf_token, session_id: login.session.id };
@@ -69,17 +69,17 @@ export function signedIn(login: LoginOut): void {
 
 const leaving = new Set<() => void>();
 
-/** What is to be forgotten when somebody goes: the next one at this computer may be somebody else. */
+/** Callbacks that clear state at sign-out: the next user of this computer may be another one. */
 export function onSignedOut(forget: () => void): void {
   leaving.add(forget);
 }
 
-/** The id of whoever is signed in. */
+/** The id of the signed-in user. */
 export function whoIsIn(): string | null {
   return session.state === "in" || session.state === "expired" ? session.me.user.id : null;
 }
 
-/** Nobody is signed in any more, and whoever waited for it is told. */
+/** Sign out locally, and notify subscribers. */
 export function signedOut(): void {
   set({ state: "out" });
   for (const forget of leaving) forget();
@@ -119,7 +119,7 @@ credentials.refresh = async () => {
   if (!response.ok) return response.status === 401 ? credentials.renew() : false;
   const me = (await response.json()) as MeOut;
   if (me.user.id !== session.me.user.id) {
-    location.assign("/"); // another tab has signed in as somebody else
+    location.assign("/"); // another tab has signed in as another user
     return false;
   }
   const changed = me.csrf_token !== session.me.csrf_token;

@@ -23,7 +23,7 @@ function keyOf(file: Named): string {
   return `${PREFIX}${file.size}.${file.lastModified}.${file.name}`;
 }
 
-/** The names of files whose uploads were interrupted: whoever gives one of them again goes on with it. */
+/** The names of files whose uploads were interrupted: choosing one again resumes it. */
 export function interruptedUploads(): string[] {
   try {
     const keys = Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));

@@ -76,7 +76,7 @@ async function sendParts(
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-/** Send a part until it is there: a server that is away is waited for, and an ended session asks for the password. */
+/** Send a part until it is stored: waits for an unreachable server, and for a new sign-in after the session ended. */
 async function sendPart(
   file: File,
   upload: UploadOut,

@@ -1,1 +1,1 @@
-"""Who: registration, logins, sessions, API keys, roles, and what administrators do to accounts."""
+"""Accounts: registration, logins, sessions, API keys, roles and administration."""

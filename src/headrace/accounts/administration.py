@@ -1,4 +1,4 @@
-"""What administrators do to accounts. There is always an active administrator left, whatever happens at once."""
+"""Administration of accounts. At least one active administrator always remains, also under concurrent changes."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from headrace.sql import Mark
 
 
 async def get_user(tx: Tx, who: Who, user_id: str) -> User:
-    """Any user. Looking at somebody else is audited."""
+    """Any user. Reading another user is audited."""
     user = await store.find_user(tx, user_id)
     if user is None:
         raise UserNotFound
@@ -41,7 +41,7 @@ async def list_users(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[User]:
-    """Users, newest first; by ``username`` at most one. Looking is audited."""
+    """Users, newest first; by ``username`` at most one. Audited."""
     asked = {"username": username, "status": status, "role": role}
     filters = {name: value for name, value in asked.items() if value is not None}
     await audit.record(tx, who, Action.READ, Resource(ResourceType.USER, "*"), data=filters)
@@ -53,7 +53,7 @@ async def list_users(
 
 
 async def suspend(tx: Tx, who: Who, user_id: str, *, expected: int | None = None) -> User:
-    """Shut a user out: sessions end, API keys stop working with this commit. Suspending twice changes nothing."""
+    """Suspend a user: sessions end, and API keys stop working with this commit. Idempotent."""
     await store.lock_admins(tx)
     old = await _lock(tx, user_id, expected)
     if old.status is UserStatus.SUSPENDED:
@@ -69,7 +69,7 @@ async def suspend(tx: Tx, who: Who, user_id: str, *, expected: int | None = None
 
 
 async def reinstate(tx: Tx, who: Who, user_id: str, *, expected: int | None = None) -> User:
-    """Let a suspended user in again. Their API keys work again; sessions that ended stay ended."""
+    """Reinstate a suspended user. Their API keys work again; ended sessions stay ended."""
     old = await _lock(tx, user_id, expected)
     if old.is_active:
         return old
@@ -80,7 +80,7 @@ async def reinstate(tx: Tx, who: Who, user_id: str, *, expected: int | None = No
 
 
 async def set_role(tx: Tx, who: Who, user_id: str, role: Role, *, expected: int | None = None) -> User:
-    """Make a user an administrator, or no longer one. It holds from the next request on."""
+    """Set a user's role. It applies from the next request on."""
     await store.lock_admins(tx)
     old = await _lock(tx, user_id, expected)
     if old.role is role:
@@ -96,7 +96,7 @@ async def set_role(tx: Tx, who: Who, user_id: str, role: Role, *, expected: int 
 async def reset_password(
     db: Database, accounts: Accounts, who: Who, user_id: str, password: str, *, expected: int | None = None
 ) -> User:
-    """Give a user another password and end all their sessions. It takes the database: hashing holds nothing open."""
+    """Set a user's password and end all sessions. Takes the database, so that no transaction is open while hashing."""
     async with db.transaction(readonly=True) as tx:
         user = await store.find_user(tx, user_id)
     if user is None or user.status is UserStatus.DELETED:
@@ -109,7 +109,7 @@ async def reset_password(
         old = await _lock(tx, user_id, expected)
         new = await store.set_password(tx, old, password_hash)
         ended = await sessions_store.revoke_all(tx, new.id)
-        # Whoever guesses on must not keep the owner from the new password.
+        # Continued guessing must not block the owner's first login with the new password.
         await throttle.forgive(tx, user.username)
         facts = {"sessions_ended": str(ended), "purpose": "reset"}
         await audit.record(tx, who, Action.UPDATED, user_resource(new), old=old, new=new, data=facts)
@@ -125,7 +125,7 @@ async def create_admin(tx: Tx, who: Who, new: NewUser, *, welcomes: Sequence[Wel
 
 @dataclass(frozen=True, slots=True)
 class FirstAdmin:
-    """The administrator that a new installation starts with."""
+    """The first administrator of a new installation."""
 
     user: User
     password: str = field(repr=False)
@@ -134,15 +134,15 @@ class FirstAdmin:
 async def ensure_first_admin(
     db: Database, accounts: Accounts, *, username: str = "admin", keep: Callable[[FirstAdmin], None] | None = None
 ) -> FirstAdmin | None:
-    """Make an administrator if there is none; None if there is. Of ten processes that start at once, one makes it.
+    """Create an administrator if there is none, else None. Of several starting processes one creates it.
 
-    ``keep`` is called before the commit: what it cannot keep is not made.
+    ``keep`` is called before the commit; if it fails, no administrator is created.
     """
     async with db.transaction() as tx:
         if await store.admin_exists(tx):
             return None
     password = generate(accounts.config.passwords)
-    # Hashed before the lock is taken: nine of ten do it in vain, and none makes the others wait for it.
+    # Hashed before taking the lock: some processes hash in vain, but none blocks the others.
     new = await prepare(accounts, username=username, password=password, role=Role.ADMIN, by_operator=True)
     try:
         async with db.transaction() as tx:
@@ -154,7 +154,7 @@ async def ensure_first_admin(
             if keep is not None:
                 keep(made)
             return made
-    except UsernameTaken:  # by somebody who is no administrator
+    except UsernameTaken:  # by a user who is not an administrator
         return await ensure_first_admin(db, accounts, username=f"{username}-{secrets.token_hex(2)}", keep=keep)
 
 
@@ -167,12 +167,12 @@ async def _lock(tx: Tx, user_id: str, expected: int | None) -> User:
 
 
 async def refuse_last_admin(tx: Tx, user: User) -> None:
-    """The caller holds the lock on administrators, so this stays true until it commits."""
+    """Refuse to remove the last administrator. The caller holds the lock on administrators until its commit."""
     if user.role is Role.ADMIN and user.is_active and not await store.admin_exists(tx, besides=user.id):
         raise LastAdmin
 
 
 async def _refuse_while_deleted(tx: Tx, user: User) -> None:
-    """Undoing the deletion decides what the user is afterwards; nobody else does so meanwhile."""
+    """Refuse changes of status during a deletion, because undoing it restores the former status."""
     if await deletions_store.find_open(tx, user.id) is not None:
         raise DeletionPending

@@ -1,4 +1,4 @@
-"""Keys for programs: made by people, shown once, narrowed to scopes."""
+"""API keys for programs: created by users, shown once, limited to scopes."""
 
 from collections.abc import Set as AbstractSet
 from datetime import datetime
@@ -14,19 +14,19 @@ from headrace.database import Tx
 from headrace.sql import Mark
 
 _HINT_LENGTH = 4
-MAX_API_KEYS = 200  # of one user, that are not revoked
+MAX_API_KEYS = 200  # unrevoked keys of one user
 
 
 def refuse_program(caller: Caller) -> None:
-    """Only a person can make a key, or an operator with access to the database."""
+    """Only a logged-in user can create a key, or an operator with access to the database."""
     if caller.session_id is None and caller.who.actor_type is not ActorType.SYSTEM:
-        raise SessionNeeded("Log in to make an API key: an API key cannot make another.")
+        raise SessionNeeded("Log in to create an API key: an API key cannot create another.")
 
 
 async def create_api_key(
     tx: Tx, caller: Caller, *, name: str, scopes: AbstractSet[str], expires_at: datetime | None = None
 ) -> ApiKeyMade:
-    """Make a key for the caller. A program cannot: a key that made keys could outlive and outgrow itself."""
+    """Create a key for the caller. Programs cannot: a key that creates keys could outlive its revocation."""
     refuse_program(caller)
     if await store.count_api_keys(tx, caller.user_id) >= MAX_API_KEYS:
         raise TooManyApiKeys
@@ -36,7 +36,7 @@ async def create_api_key(
     if unknown:
         raise InvalidScopes(f"There is no scope {unknown[0]}.", field="scopes")
     if Scope.ADMIN in scopes and caller.role is not Role.ADMIN:
-        raise InvalidScopes("Only an administrator can make an API key with the scope admin.", field="scopes")
+        raise InvalidScopes("Only an administrator can create an API key with the scope admin.", field="scopes")
     key = tokens.new(tokens.API_KEY)
     made = await store.insert_api_key(
         tx,
@@ -55,7 +55,7 @@ async def create_api_key(
 
 
 async def list_api_keys(tx: Tx, caller: Caller, *, older_than: Mark | None, limit: int) -> list[ApiKey]:
-    """The caller's keys that are not revoked, newest first."""
+    """The caller's unrevoked keys, newest first."""
     return await store.list_api_keys(tx, caller.user_id, older_than=older_than, limit=limit)
 
 
@@ -67,7 +67,7 @@ async def get_api_key(tx: Tx, caller: Caller, api_key_id: str) -> ApiKey:
 
 
 async def revoke_api_key(tx: Tx, caller: Caller, api_key_id: str) -> None:
-    """End one of the caller's keys at once; ``ApiKeyNotFound`` if they have no such key, or not any more."""
+    """Revoke one of the caller's keys at once; ``ApiKeyNotFound`` if there is no such unrevoked key."""
     ended = await store.revoke_api_key(tx, api_key_id, caller.user_id)
     if ended is None:
         raise ApiKeyNotFound

@@ -1,4 +1,4 @@
-"""Who stands behind a request: a session's token, from the header or the cookie, or an API key."""
+"""Authenticates requests by a session token, in the header or the cookie, or by an API key."""
 
 from headrace.access import Authenticate, Caller, Credentials, Role, Scope
 from headrace.accounts import tokens
@@ -12,7 +12,7 @@ from headrace.errors import Unauthenticated
 
 
 def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
-    """The function that the edge asks about every request."""
+    """The function with which the edge authenticates every request."""
 
     async def authenticate(db: Database, who: Who, credentials: Credentials, changes_something: bool) -> Caller:
         if credentials.bearer is not None:
@@ -22,7 +22,7 @@ def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
         if credentials.cookie is None:
             raise Unauthenticated
         caller = await _by_session(db, config, who, credentials.cookie)
-        # A browser sends the cookie along for any page; only our own pages can read the token and send it too.
+        # Browsers send the cookie for any page; only our own pages can read the CSRF token and send it as well.
         assert caller.session_id is not None
         if changes_something and not tokens.same(credentials.csrf, tokens.csrf(csrf_key, caller.session_id)):
             raise CsrfFailed
@@ -49,7 +49,7 @@ async def _by_api_key(db: Database, config: SessionConfig, who: Who, key: str) -
     async with db.transaction() as tx:
         holder = await api_keys.find_holder(tx, tokens.digest(key), seen_every=config.seen_every)
         if holder is None:
-            raise Unauthenticated("This API key is not known, has expired or was revoked.")
+            raise Unauthenticated("This API key is unknown, expired or revoked.")
         if holder.note_use:
             await api_keys.note_used(tx, holder.id, every=config.seen_every)
     return _caller(who, holder, api_key_id=holder.id)

@@ -1,4 +1,4 @@
-"""What accounts can be told; the wiring builds it from the settings."""
+"""Configuration of accounts, built from the settings."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -9,13 +9,13 @@ from headrace.edge.limits import LimitConfig
 
 @dataclass(frozen=True, slots=True)
 class PasswordConfig:
-    """Rules for new passwords, and what hashing one costs. The defaults are RFC 9106's second choice."""
+    """Rules for new passwords, and parameters of hashing. The defaults are RFC 9106's second choice."""
 
     min_length: int = 10
     time_cost: int = 3
     memory_kib: int = 64 * 1024
     parallelism: int = 4
-    # Each takes memory_kib: this many at once, and no more than so many waiting, bound what a flood of logins can use.
+    # Each hash takes memory_kib: limits on running and waiting hashes bound the memory of a flood of logins.
     at_once: int = field(default_factory=lambda: min(4, available_cpus()))
     waiting: int = 100
 
@@ -24,21 +24,21 @@ class PasswordConfig:
 class SessionConfig:
     lifetime: timedelta = timedelta(days=30)
     idle_lifetime: timedelta = timedelta(days=7)
-    # How exact last_seen_at and last_used_at are: a write for every request would cost more than the request.
+    # Precision of last_seen_at and last_used_at: a write for every request would cost more than the request.
     seen_every: timedelta = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottleConfig:
-    """How failed logins slow further ones down."""
+    """Throttling of logins after failures."""
 
     free_failures: int = 5
-    # An address may be a whole office behind one router: it gets this many times the free failures of an account.
+    # An address may be shared by an office: it has this many times the free failures of an account.
     address_factor: int = 10
     block_first: timedelta = timedelta(seconds=1)
     block_max: timedelta = timedelta(minutes=5)
     forget_after: timedelta = timedelta(hours=1)
-    # Where someone logged in within this time, a pause that others caused elsewhere does not hold them up.
+    # After a login from an address within this time, pauses caused from elsewhere do not apply there.
     known_for: timedelta = timedelta(days=30)
 
     def __post_init__(self) -> None:
@@ -58,11 +58,11 @@ class WeChatConfig:
 class DeletionConfig:
     """How accounts are deleted."""
 
-    # From the request until it begins: so long it can be undone.
+    # From the request to its start, while it can be undone.
     grace: timedelta = timedelta(days=7)
-    # How long a process may be silent before another goes on; renewed with every batch.
+    # Lease of the process that carries it out; renewed with every batch.
     lease: timedelta = timedelta(minutes=1)
-    # When something has to end by itself first, and when something failed.
+    # Pause while something must end first, and after a failure.
     look_again: timedelta = timedelta(seconds=2)
     retry_after: timedelta = timedelta(minutes=1)
 
@@ -70,7 +70,7 @@ class DeletionConfig:
 @dataclass(frozen=True, slots=True)
 class AccountsConfig:
     registration_open: bool = False
-    # For one address. Each costs an Argon2 hash: at the rate of other requests one stranger could keep all cores busy.
+    # Per address. Each costs an Argon2 hash: at the rate of other requests one client could occupy all cores.
     registration_limit: LimitConfig = field(default_factory=lambda: LimitConfig(per_minute=10, burst=30))
     passwords: PasswordConfig = field(default_factory=PasswordConfig)
     sessions: SessionConfig = SessionConfig()

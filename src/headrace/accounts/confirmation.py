@@ -1,4 +1,4 @@
-"""The password once more, before something that a session left open must not be enough for."""
+"""Confirms the password before sensitive changes, for which an open session is not enough."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ from headrace.database import Database
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """Whose password was right, and the attempt to uncount (``throttle.succeed``) together with what comes of it.
+    """The confirmed user, and the attempt to uncount (``throttle.succeed``) in the transaction of the change.
 
-    The hash may be another by then: compare it under the lock on the row.
+    The hash may have changed by then: compare it under the row lock.
     """
 
     user: User
@@ -38,7 +38,7 @@ async def confirm(
     before: Callable[[User], None] | None = None,
     now: datetime | None = None,
 ) -> Confirmed:
-    """Check the caller's password. Wrong ones are on record and throttled; ``WrongPassword`` names the ``field``.
+    """Check the caller's password. Failures are audited and throttled; ``WrongPassword`` names the ``field``.
 
     ``before`` may refuse the request before an attempt is counted.
     """
@@ -59,7 +59,7 @@ async def confirm(
 
 
 async def take_back(db: Database, attempt: throttle.Attempt) -> None:
-    """It came to nothing for no fault of the caller's."""
+    """Uncount an attempt that failed for other reasons than the password."""
     async with db.transaction() as tx:
         await throttle.take_back(tx, attempt)
 

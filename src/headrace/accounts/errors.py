@@ -1,4 +1,4 @@
-"""What accounts refuse.
+"""Errors of accounts.
 
 NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound · DeletionNotFound
 Invalid          InvalidUsername · InvalidEmail · InvalidMobile · InvalidPassword · WrongPassword · InvalidScopes
@@ -33,7 +33,7 @@ class ApiKeyNotFound(NotFound):
 
 
 class DeletionNotFound(NotFound):
-    """There is no deletion of this account that could be looked at or undone."""
+    """There is no such deletion of this account."""
 
     code = "deletion_not_found"
 
@@ -51,7 +51,7 @@ class InvalidEmail(Invalid):
 
 
 class InvalidMobile(Invalid):
-    """A telephone number begins with + and the country, and has 7 to 15 digits: +49 30 1234567."""
+    """A telephone number begins with + and the country code, and has 7 to 15 digits: +49 30 1234567."""
 
     code = "invalid_mobile"
 
@@ -69,7 +69,7 @@ class WrongPassword(Invalid):
 
 
 class InvalidScopes(Invalid):
-    """An API key cannot be given these scopes."""
+    """These scopes are not valid for an API key."""
 
     code = "invalid_scopes"
 
@@ -99,7 +99,7 @@ class ApiKeyNameTaken(Conflict):
 
 
 class LastAdmin(Conflict):
-    """This is the last active administrator: make another one first."""
+    """This is the last active administrator: appoint another one first."""
 
     code = "last_admin"
 
@@ -111,7 +111,7 @@ class NoPassword(Conflict):
 
 
 class DeletionPending(Conflict):
-    """This account is about to be deleted: undo that first."""
+    """This account has a pending deletion: undo it first."""
 
     code = "deletion_pending"
 
@@ -135,19 +135,19 @@ class AccountSuspended(Denied):
 
 
 class AccountBeingDeleted(Denied):
-    """This account is going to be deleted. Until then, log in with `keep_account` to keep it."""
+    """This account will be deleted. Until then, log in with `keep_account` to keep it."""
 
     code = "account_being_deleted"
 
 
 class CsrfFailed(Denied):
-    """The header X-CSRF-Token is missing or wrong: send what the CSRF cookie holds."""
+    """The header X-CSRF-Token is missing or wrong: send the value of the CSRF cookie."""
 
     code = "csrf_failed"
 
 
 class SessionNeeded(Denied):
-    """Log in for this: an API key is not enough."""
+    """This requires a login: an API key is not enough."""
 
     code = "session_needed"
 
@@ -171,24 +171,24 @@ class BadCredentials(Unauthenticated):
 
 
 class LoginPaused(Exhausted):
-    """Too many failed logins: wait for as long as Retry-After says, then try again."""
+    """Too many failed logins: wait for the time in Retry-After, then try again."""
 
     code = "login_paused"
 
 
 class PasswordsBusy(Unavailable):
-    """Too many people are logging in at this moment; try again in a few seconds."""
+    """Too many logins at this moment; try again in a few seconds."""
 
     code = "passwords_busy"
 
 
 class WeChatUnavailable(Unavailable):
-    """WeChat does not answer as it should; try again in a moment."""
+    """WeChat does not answer correctly; try again in a moment."""
 
     code = "wechat_unavailable"
 
 
 class TooManyApiKeys(Exhausted):
-    """You have as many API keys as one user may: revoke some of them first."""
+    """You have the maximum number of API keys: revoke some first."""
 
     code = "too_many_api_keys"

@@ -1,8 +1,8 @@
-"""Logging in: with a password, or through WeChat.
+"""Logins with a password or through WeChat.
 
-These verbs take the database rather than a transaction. Each needs several: the attempt must be counted and committed
-before the password is checked, nothing may be held open while Argon2 or WeChat takes its time, and a failure must be
-on record although the login fails.
+These verbs take the database rather than a transaction, because each needs several: the attempt is counted and
+committed before the password is checked, no transaction is open during Argon2 or a request to WeChat, and a failure is
+recorded although the login fails.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ log = logs.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What came of a password check."""
+    """The result of a password check."""
 
     user: User | None
     right: bool
@@ -51,10 +51,10 @@ async def log_in(
     keep_account: bool = False,
     now: datetime | None = None,
 ) -> LoggedIn:
-    """Log in with a name and a password; ``keep_account`` undoes a deletion that waits for its time.
+    """Log in with a name and a password; ``keep_account`` undoes a waiting deletion.
 
     ``BadCredentials`` for an unknown name and a wrong password alike, after the same work; ``LoginPaused`` before any
-    work; ``AccountSuspended`` and ``AccountBeingDeleted`` only to who knows the password.
+    work; ``AccountSuspended`` and ``AccountBeingDeleted`` only after a correct password.
     """
     name = rules.fold(username.strip())
     user, attempt = await _begin(db, accounts, who, name, now)
@@ -82,15 +82,15 @@ async def _begin(
         async with db.transaction() as tx:
             found = (
                 await store.find_candidate(tx, name, network, known_for=config.known_for, now=now)
-                if len(name) <= rules.USERNAME_LONGEST
+                if len(name) <= rules.MAX_USERNAME_LENGTH
                 else None
             )
             known_here = found is not None and found.known_here
             subject = throttle.login_subject(name, network, known_here=known_here)
             attempt = await throttle.reserve(tx, config, subject, network, now=now)
     except LoginPaused as exc:
-        # Not audited: nothing was checked. The failure that began the pause says so in its own event, so that a flood
-        # of refused attempts cannot flood the trail.
+        # Not audited, because nothing was checked: a flood of refused attempts must not flood the trail. The failure
+        # that began the pause is recorded in its own event.
         log.info("login.paused", client_ip=who.client_ip, retry_after=exc.retry_after)
         raise
     return (found.user if found else None), attempt
@@ -99,11 +99,11 @@ async def _begin(
 async def _check(accounts: Accounts, user: User | None, password: str) -> _Checked:
     stored = user.password_hash if user else None
     right = await accounts.passwords.verify(stored, password)
-    if not right or stored is None or not accounts.passwords.outdated(stored):
+    if not right or stored is None or not accounts.passwords.needs_rehash(stored):
         return _Checked(user, right)
     try:
         return _Checked(user, right, await accounts.passwords.hash(password))
-    except PasswordsBusy:  # the next login will do it
+    except PasswordsBusy:  # the next login rehashes it
         return _Checked(user, right)
 
 
@@ -134,7 +134,7 @@ async def _open(
 
 
 async def _keep(tx: Tx, who: Who, user: User, now: datetime | None) -> None:
-    """Undo the deletion that the owner asked for and that has not begun; every other stays as it is."""
+    """Undo the owner's own deletion request if it has not begun; any other deletion stays."""
     deletion = await deletions_store.find_open(tx, user.id)
     if deletion is not None and deletion.may_undo:
         await deletion_service.keep_account(tx, user.acting(who), user.id, now=now)
@@ -145,14 +145,14 @@ async def _refusal(tx: Tx, checked: _Checked) -> tuple[HeadraceError, str]:
         return BadCredentials(), "unknown_user"
     if not checked.right:
         return BadCredentials(), "wrong_password"
-    error, reason = await _shut_out(tx, checked.user)
+    error, reason = await _refusal_of_status(tx, checked.user)
     if reason == "suspended" and checked.user.is_active:
         return BadCredentials(), "changed_meanwhile"
     return error, reason
 
 
-async def _shut_out(tx: Tx, user: User) -> tuple[HeadraceError, str]:
-    """Why somebody who is who they say does not get in."""
+async def _refusal_of_status(tx: Tx, user: User) -> tuple[HeadraceError, str]:
+    """The refusal of an authenticated but inactive user."""
     if (deletion := await deletions_store.find_open(tx, user.id)) is not None:
         return _being_deleted(deletion), "being_deleted"
     return AccountSuspended(), "suspended"
@@ -160,7 +160,7 @@ async def _shut_out(tx: Tx, user: User) -> tuple[HeadraceError, str]:
 
 def _being_deleted(deletion: Deletion) -> AccountBeingDeleted:
     if not deletion.may_undo:
-        return AccountBeingDeleted("This account is being deleted. That cannot be undone from here.", undo=False)
+        return AccountBeingDeleted("This account is being deleted. Only an administrator can undo it.", undo=False)
     return AccountBeingDeleted(
         f"This account will be deleted from {deletion.due_at:%Y-%m-%d %H:%M} UTC on. Until then, log in with "
         "`keep_account` to keep it.",
@@ -172,7 +172,7 @@ def _being_deleted(deletion: Deletion) -> AccountBeingDeleted:
 async def _record_failure(
     tx: Tx, who: Who, user: User | None, name: str, *, reason: str, pause: int | None = None
 ) -> None:
-    # A name that nobody has may be a password typed into the wrong field: only its beginning is kept (A-09).
+    # An unknown name may be a password typed into the wrong field: only its beginning is recorded (A-09).
     resource = user_resource(user) if user else Resource(ResourceType.USER, "unknown", {"username": f"{name[:3]}…"})
     data = {"outcome": "failure", "reason": reason} | ({"paused_seconds": str(pause)} if pause is not None else {})
     await audit.record(tx, who, Action.LOGIN, resource, data=data)
@@ -181,9 +181,9 @@ async def _record_failure(
 async def log_in_with_wechat(
     db: Database, accounts: Accounts, who: Who, *, code: str, keep_account: bool = False
 ) -> LoggedIn:
-    """Log in whoever WeChat says the code stands for, and register them if they are new.
+    """Log in the WeChat user of the code, and register new ones.
 
-    Two logins of a new person at the same moment make one user: the openid is unique.
+    Concurrent first logins create one user, because the openid is unique.
     """
     if accounts.wechat is None:
         raise WeChatOff
@@ -195,7 +195,7 @@ async def log_in_with_wechat(
         entered = await store.record_login(tx, user)
         if entered is not None:
             return await _open(tx, accounts, who, entered, method="wechat")
-        error, reason = await _shut_out(tx, user)
+        error, reason = await _refusal_of_status(tx, user)
         await _record_failure(tx, who, user, "", reason=reason)
     raise error
 

@@ -1,4 +1,4 @@
-"""People, and what they log in with."""
+"""Types of users and their credentials."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -49,13 +49,13 @@ class User:
         return Principal(self.id, self.username or "", PrincipalType.USER)
 
     def acting(self, who: Who) -> Who:
-        """The same request, now that we know that this user sent it."""
+        """The same request with this user as its principal."""
         return who.acting_as(self.principal(), ActorType.ADMIN if self.role is Role.ADMIN else ActorType.USER)
 
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
-    """A user who has been checked and can be stored."""
+    """A validated user to store."""
 
     username: str
     email: str | None
@@ -65,7 +65,7 @@ class NewUser:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A login that lasts."""
+    """A login session."""
 
     id: SessionId
     user_id: UserId
@@ -79,13 +79,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A program's key, without the key."""
+    """An API key, without its secret."""
 
     id: ApiKeyId
     user_id: UserId
     name: str
     key_hint: str
-    scopes: frozenset[str]  # text: a newer release may have written one that this one does not know
+    scopes: frozenset[str]  # text, because a newer release may have written an unknown scope
     expires_at: datetime | None
     last_used_at: datetime | None
     revoked_at: datetime | None
@@ -95,7 +95,7 @@ class ApiKey:
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
-    """What a login gives. The token is nowhere else: only its hash is stored."""
+    """The result of a login. Only a hash of the token is stored."""
 
     user: User
     session: Session
@@ -121,7 +121,7 @@ class DeletionStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """The end of an account: a row of account_deletions."""
+    """A row of account_deletions."""
 
     id: DeletionId
     user_id: UserId
@@ -138,5 +138,5 @@ class Deletion:
 
     @property
     def may_undo(self) -> bool:
-        """Whether the user can undo it: what an administrator decided, only an administrator undoes."""
+        """Whether the user can undo it: only an administrator undoes an administrator's request."""
         return self.status is DeletionStatus.WAITING and self.requested_by == self.user_id

@@ -1,12 +1,12 @@
-"""Whoever joins is given what other packages have for them, in the transaction in which they join. ``accounts`` knows
-none of those packages: the wiring hands it what to call (``assembly.newcomers``)."""
+"""Hooks of other packages for new users, called in the transaction that creates the account. ``accounts`` does not know
+these packages: the wiring passes the hooks (``assembly.newcomers``)."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
 from headrace.database import Tx
 
 Welcome = Callable[[Tx, str], Awaitable[None]]
-"""(tx, user_id): it cannot commit, and where it fails nobody has joined."""
+"""(tx, user_id): it cannot commit, and a failure rolls the registration back."""
 
 
 async def welcome(tx: Tx, welcomes: Sequence[Welcome], user_id: str) -> None:

@@ -1,4 +1,4 @@
-"""A user changes their own password."""
+"""Changes the caller's own password."""
 
 from datetime import datetime
 
@@ -20,8 +20,8 @@ async def change_password(
 ) -> User:
     """Replace the caller's password and end all their other sessions.
 
-    It takes the database for the same reasons as ``log_in``. The current password is needed, and guesses at it are
-    throttled: a session left open somewhere must not be enough to take the account over.
+    Takes the database for the same reasons as ``log_in``. Requires the current password, with throttled guesses: an
+    open session must not be enough to take the account over.
     """
     if caller.session_id is None:
         raise SessionNeeded
@@ -41,7 +41,7 @@ async def change_password(
         raise
     async with db.transaction() as tx:
         changed = await _replace(tx, caller, confirmed.user, hashed)
-        # After the user's row, as when logging in: both orders would wait for each other.
+        # Locked after the user's row, as in a login: another order could deadlock.
         await throttle.succeed(tx, confirmed.attempt)
         return changed
 

@@ -1,4 +1,4 @@
-"""Argon2id, off the event loop and only so many at once."""
+"""Argon2id in threads, with limited concurrency."""
 
 import asyncio
 import base64
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 _SALT_BYTES = 16
 _HASH_BYTES = 32
-_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # none that is taken for another
+_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look alike
 
 
 class Passwords:
-    """Hashes and checks passwords. Lives as long as the process: it owns the threads that do it."""
+    """Hashes and checks passwords in its own threads, for the lifetime of the process."""
 
     def __init__(self, config: PasswordConfig) -> None:
         self.config = config
@@ -38,7 +38,7 @@ class Passwords:
         )
         self._threads = ThreadPoolExecutor(config.at_once, thread_name_prefix="argon2")
         self._inside = 0
-        self._nobody = _hash_of_nothing(config)
+        self._dummy = _dummy_hash(config)
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
@@ -47,19 +47,19 @@ class Passwords:
         return await self._in_thread(self._hasher.hash, _bytes(password))
 
     async def verify(self, stored: str | None, password: str) -> bool:
-        """Whether the password belongs to the stored hash. Without one it takes just as long, and the answer is no."""
+        """Whether the password matches the stored hash. Without a hash it takes as long and returns False."""
         return await self._in_thread(self._verify, stored, _bytes(password))
 
     def _verify(self, stored: str | None, password: bytes) -> bool:
-        if stored is None or not stored.startswith("$argon2"):  # `!` is no hash: nobody logs in as the system
-            stored = self._nobody
+        if stored is None or not stored.startswith("$argon2"):  # `!` is no hash: the system user cannot log in
+            stored = self._dummy
         try:
             return self._hasher.verify(stored, password)
         except (VerificationError, InvalidHashError):
             return False
 
-    def outdated(self, stored: str) -> bool:
-        """Whether it was made with other parameters than today's."""
+    def needs_rehash(self, stored: str) -> bool:
+        """Whether it was made with other parameters than the present ones."""
         return self._hasher.check_needs_rehash(stored)
 
     async def _in_thread(self, work: Callable[..., T], *args: object) -> T:
@@ -73,17 +73,17 @@ class Passwords:
 
 
 def generate(config: PasswordConfig) -> str:
-    """A password that a person can copy by hand: five groups make about 100 bits, more if a longer one is wanted."""
+    """A password that can be copied by hand: five groups of about 100 bits, more for a longer minimum."""
     groups = max(5, config.min_length // 5 + 1)
     return "-".join("".join(secrets.choice(_ALPHABET) for _ in range(4)) for _ in range(groups))
 
 
 def _bytes(password: str) -> bytes:
-    # Keyboards differ in how they compose an é; the person who typed it must get in from both.
+    # Normalized, because keyboards compose characters such as é differently.
     return unicodedata.normalize("NFC", password).encode(errors="surrogatepass")
 
 
-def _hash_of_nothing(config: PasswordConfig) -> str:
-    """A hash with today's parameters that no password has: checking against it costs what a real check costs."""
+def _dummy_hash(config: PasswordConfig) -> str:
+    """A hash with the present parameters that no password matches: checking it costs as much as a real check."""
     salt, digest = (base64.b64encode(os.urandom(size)).rstrip(b"=").decode() for size in (_SALT_BYTES, _HASH_BYTES))
     return f"$argon2id$v=19$m={config.memory_kib},t={config.time_cost},p={config.parallelism}${salt}${digest}"

@@ -1,4 +1,4 @@
-"""What people say about themselves."""
+"""Changes of the caller's own profile."""
 
 from headrace import audit
 from headrace.access import Caller, check_version
@@ -12,10 +12,9 @@ from headrace.database import Tx
 
 
 async def change_mobile(tx: Tx, caller: Caller, mobile: str | None, *, expected: int | None = None) -> User:
-    """Set or remove the caller's telephone number; ``InvalidMobile`` for what is none. The same again changes nothing.
+    """Set or remove the caller's telephone number; ``InvalidMobile`` if malformed. Idempotent.
 
-    For a login alone: an API key is for programs, and has no say about the person. The trail tells that it was changed,
-    and no number.
+    Requires a login, because API keys are for programs. The trail records the change without the number.
     """
     if caller.session_id is None:
         raise SessionNeeded

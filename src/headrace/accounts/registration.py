@@ -1,4 +1,4 @@
-"""New users who come by themselves."""
+"""Registration of new users."""
 
 from collections.abc import Sequence
 
@@ -28,15 +28,15 @@ async def prepare(
     role: Role = Role.USER,
     by_operator: bool = False,
 ) -> NewUser:
-    """Check what was given and hash the password. Slow, and so done before a transaction begins."""
-    name = rules.check_username(username, allow_kept_back=by_operator)
+    """Validate the input and hash the password. Slow, so it runs before the transaction."""
+    name = rules.check_username(username, allow_reserved=by_operator)
     address = rules.check_email(email)
     rules.check_password(password, username=name, config=accounts.config.passwords)
     return NewUser(name, address, await accounts.passwords.hash(password), role)
 
 
 async def register(tx: Tx, who: Who, new: NewUser, *, welcomes: Sequence[Welcome] = ()) -> User:
-    """Store a new user, audit it and welcome them; ``UsernameTaken`` if somebody was faster."""
+    """Insert a new user, audit it and call the hooks; ``UsernameTaken`` if another was faster."""
     user = await store.insert_user(tx, new)
     await audit.record(tx, who, Action.CREATED, user_resource(user), new=user)
     await welcome(tx, welcomes, user.id)

@@ -1,4 +1,4 @@
-"""What accounts leave behind: failures to log in that are forgotten, sessions that have ended."""
+"""Retention of accounts: old login failures and ended sessions."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Accounts as the API shows them."""
+"""Request and response bodies of accounts."""
 
 import difflib
 from datetime import datetime
@@ -41,7 +41,7 @@ Mobile = Annotated[
     Text,
     Field(
         max_length=64,
-        description="With the country: `+` and 7 to 15 digits. Blanks, hyphens, dots and brackets are left out.",
+        description="With the country code: `+` and 7 to 15 digits. Blanks, hyphens, dots and brackets are ignored.",
         examples=["+49 30 1234567"],
     ),
 ]
@@ -50,7 +50,7 @@ Password = Annotated[SecretStr, Field(min_length=1, max_length=1024, examples=["
 
 
 WeChatCode = Annotated[
-    Text, Field(min_length=1, max_length=256, description="What `wx.login` gave to the mini-program.")
+    Text, Field(min_length=1, max_length=256, description="The code that `wx.login` returned to the mini-program.")
 ]
 
 
@@ -58,9 +58,7 @@ class _Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-KeepAccount = Annotated[
-    bool, Field(description="Undo the deletion of the account that you asked for, while it waits for its time.")
-]
+KeepAccount = Annotated[bool, Field(description="Undo your own deletion request, while it has not begun.")]
 
 
 class RegisterIn(_Body):
@@ -86,32 +84,32 @@ class PasswordIn(_Body):
 
 
 class ProfileIn(_Body):
-    """What to change about yourself."""
+    """Changes of your profile."""
 
-    mobile: Annotated[Mobile | None, Field(description="Null takes it away.")]
+    mobile: Annotated[Mobile | None, Field(description="Null removes it.")]
 
 
 class DeleteMeIn(_Body):
-    """Who you are, once more: the password, or a fresh code from WeChat for an account without one."""
+    """Confirmation: the password, or a new WeChat code for an account without one."""
 
     password: Password | None = None
     code: WeChatCode | None = None
 
     @model_validator(mode="after")
-    def _one_of_them(self) -> Self:
+    def _password_or_code(self) -> Self:
         if (self.password is None) == (self.code is None):
             raise ValueError("send either password or code")
         return self
 
 
-def _named_scope(given: object, validate: ValidatorFunctionWrapHandler) -> object:
-    """One line about a scope that does not exist, instead of one for each way in which it is none."""
+def _named_scope(text: object, validate: ValidatorFunctionWrapHandler) -> object:
+    """Report an unknown scope in one line, instead of one for each alternative of the union."""
     try:
-        return validate(given)
+        return validate(text)
     except ValidationError:
-        close = difflib.get_close_matches(str(given), list(Scope), n=1)
+        close = difflib.get_close_matches(str(text), list(Scope), n=1)
         hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(Scope)}, and tasks:submit:TYPE"
-        raise ValueError(f"{given!r} is not a scope: {hint}") from None
+        raise ValueError(f"{text!r} is not a scope: {hint}") from None
 
 
 class ApiKeyIn(_Body):
@@ -121,8 +119,8 @@ class ApiKeyIn(_Body):
         Field(
             min_length=1,
             max_length=100,
-            description="What the key may do. `tasks:submit:TYPE` lets it submit tasks of this type, "
-            "`tasks:submit:report.*` of all types that begin like this.",
+            description="The scopes of the key. `tasks:submit:TYPE` lets it submit tasks of this type, "
+            "`tasks:submit:report.*` of all types with this prefix.",
             examples=[["tasks:read", "tasks:submit:report.build"]],
         ),
     ]
@@ -131,7 +129,7 @@ class ApiKeyIn(_Body):
 
 class AdminUserIn(_Body):
     username: Username
-    password: Annotated[Password | None, Field(description="Left out, one is made and shown once.")] = None
+    password: Annotated[Password | None, Field(description="If omitted, one is generated and shown once.")] = None
     email: Email | None = None
     role: Role = Role.USER
 
@@ -141,22 +139,22 @@ class RoleIn(_Body):
 
 
 class ResetPasswordIn(_Body):
-    password: Annotated[Password | None, Field(description="Left out, one is made and shown once.")] = None
+    password: Annotated[Password | None, Field(description="If omitted, one is generated and shown once.")] = None
 
 
 class DeleteUserIn(_Body):
-    at_once: Annotated[bool, Field(description="Without the grace period. Also ends one that is running.")] = False
+    at_once: Annotated[bool, Field(description="Without the grace period; also ends a running one.")] = False
 
 
 class UserOut(BaseModel):
     """A user."""
 
     id: str = Field(examples=[_USER_ID])
-    username: str | None = Field(description="Null for somebody who only logs in with WeChat.", examples=["ada"])
+    username: str | None = Field(description="Null for a user who only logs in with WeChat.", examples=["ada"])
     email: str | None = Field(examples=["ada@example.org"])
     status: UserStatus
     role: Role
-    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only this version.")
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
     last_login_at: datetime | None = Field(examples=[_AT])
@@ -167,10 +165,10 @@ class UserOut(BaseModel):
 
 
 class OwnUserOut(UserOut):
-    """A user, to themselves."""
+    """The caller's own user."""
 
     mobile: str | None = Field(
-        default=None, description="Shown to you alone, and not to an API key of yours.", examples=["+49301234567"]
+        default=None, description="Shown only to you, and not to your API keys.", examples=["+49301234567"]
     )
 
     @classmethod
@@ -180,13 +178,13 @@ class OwnUserOut(UserOut):
 
 
 class MeOut(BaseModel):
-    """Who is calling, and with what."""
+    """The caller and its credentials."""
 
     user: OwnUserOut
     session_id: str | None = Field(description="Null for an API key.", examples=[_SESSION_ID])
     api_key_id: str | None = Field(description="Null for a session.", examples=[None])
-    scopes: list[str] | None = Field(description="What the API key may do; null for a session, which may do all.")
-    csrf_token: str | None = Field(description="What a browser sends as `X-CSRF-Token`; null for an API key.")
+    scopes: list[str] | None = Field(description="The scopes of the API key; null for a session, which is not limited.")
+    csrf_token: str | None = Field(description="The value for `X-CSRF-Token` in a browser; null for an API key.")
 
 
 class DeletionOut(BaseModel):
@@ -194,11 +192,11 @@ class DeletionOut(BaseModel):
 
     id: str = Field(examples=[_DELETION_ID])
     user_id: str = Field(examples=[_USER_ID])
-    requested_by: str = Field(description="The user, or who did it for them.", examples=[_USER_ID])
+    requested_by: str = Field(description="The user, or the administrator who requested it.", examples=[_USER_ID])
     status: DeletionStatus
-    due_at: datetime = Field(description="When it begins. Until then it can be undone.", examples=[_AT])
+    due_at: datetime = Field(description="When it begins; until then it can be undone.", examples=[_AT])
     steps_done: list[str] = Field(examples=[["tasks.cancel", "tasks.erase"]])
-    obstacle: str | None = Field(description="Why it has not come to its end yet.", examples=["2 tasks are running"])
+    obstacle: str | None = Field(description="Why it is not completed yet.", examples=["2 tasks are running"])
     created_at: datetime = Field(examples=[_AT])
     started_at: datetime | None = Field(examples=[_AT])
     ended_at: datetime | None = Field(examples=[_AT])
@@ -209,14 +207,14 @@ class DeletionOut(BaseModel):
 
 
 class SessionOut(BaseModel):
-    """A login that is still good."""
+    """An active session."""
 
     id: str = Field(examples=[_SESSION_ID])
-    current: bool = Field(description="Whether this request was made with it.")
+    current: bool = Field(description="Whether it is the session of this request.")
     client_ip: str | None = Field(examples=["192.0.2.7"])
     user_agent: str | None = Field(examples=["Mozilla/5.0"])
     created_at: datetime = Field(examples=[_AT])
-    last_seen_at: datetime = Field(description="To the minute.", examples=[_AT])
+    last_seen_at: datetime = Field(description="Precise to the minute.", examples=[_AT])
     expires_at: datetime = Field(examples=[_AT])
 
     @classmethod
@@ -238,7 +236,7 @@ class LoginOut(BaseModel):
     user: UserOut
     session: SessionOut
     token: str = Field(description="Shown once.", examples=["hrs_5YJm0…"])
-    csrf_token: str = Field(description="What a browser sends as `X-CSRF-Token`.")
+    csrf_token: str = Field(description="The value for `X-CSRF-Token` in a browser.")
 
     @classmethod
     def of(cls, logged_in: LoggedIn, *, csrf: str) -> Self:
@@ -247,7 +245,7 @@ class LoginOut(BaseModel):
 
 
 class EndedOut(BaseModel):
-    ended: int = Field(description="How many sessions were ended.", examples=[2])
+    ended: int = Field(description="The number of ended sessions.", examples=[2])
 
 
 class ApiKeyOut(BaseModel):
@@ -259,7 +257,7 @@ class ApiKeyOut(BaseModel):
     scopes: list[str] = Field(examples=[["tasks:read", "tasks:write"]])
     created_at: datetime = Field(examples=[_AT])
     expires_at: datetime | None
-    last_used_at: datetime | None = Field(description="To the minute.")
+    last_used_at: datetime | None = Field(description="Precise to the minute.")
 
     @classmethod
     def of(cls, api_key: ApiKey) -> Self:
@@ -267,9 +265,9 @@ class ApiKeyOut(BaseModel):
 
 
 class ApiKeyMadeOut(ApiKeyOut):
-    """A new API key. The key itself is shown only here."""
+    """A new API key. The key is shown only here."""
 
-    key: str = Field(description="Shown once: keep it.", examples=["hrk_5YJm0…"])
+    key: str = Field(description="Shown once: store it.", examples=["hrk_5YJm0…"])
 
     @classmethod
     def made(cls, made: Made) -> Self:
@@ -277,7 +275,7 @@ class ApiKeyMadeOut(ApiKeyOut):
 
 
 class UserWithPasswordOut(BaseModel):
-    """A user, and the password that was made for them."""
+    """A user, and the generated password."""
 
     user: UserOut
     password: str | None = Field(description="Shown once; null if you chose it yourself.")

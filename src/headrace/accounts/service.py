@@ -1,4 +1,4 @@
-"""What the verbs of this package work with."""
+"""Dependencies of the verbs of this package."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The configuration and what lives on beside it; ``open_accounts`` makes it, ``async with`` closes it."""
+    """Configuration, password threads and WeChat client; made by ``open_accounts``, closed by ``async with``."""
 
     config: AccountsConfig
     passwords: Passwords
@@ -39,7 +39,7 @@ class Accounts:
 
 
 def open_accounts(config: AccountsConfig, *, secret: bytes, welcomes: Sequence[Welcome] = ()) -> Accounts:
-    """``secret`` is the deployment's: every process of it must have the same, or CSRF tokens differ between them."""
+    """``secret`` is the deployment's: all its processes need the same, or their CSRF tokens differ."""
     csrf_key = tokens.csrf_key(secret)
     return Accounts(
         config=config,
@@ -54,6 +54,6 @@ def open_accounts(config: AccountsConfig, *, secret: bytes, welcomes: Sequence[W
 def _wechat(config: AccountsConfig) -> "WeChat | None":
     if config.wechat is None:
         return None
-    from headrace.accounts.wechat import WeChat  # and with it a whole HTTP client
+    from headrace.accounts.wechat import WeChat  # imports an HTTP client, which is slow
 
     return WeChat(config.wechat)

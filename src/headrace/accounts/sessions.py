@@ -1,4 +1,4 @@
-"""Logins that last: opened, listed, ended."""
+"""Sessions: open, list, end."""
 
 from datetime import datetime
 
@@ -15,11 +15,11 @@ from headrace.audit import Action, Resource, ResourceType, Who
 from headrace.database import Tx
 from headrace.sql import Mark
 
-_LONGEST_USER_AGENT = 512
+_MAX_USER_AGENT_LENGTH = 512
 
 
 async def open_session(tx: Tx, config: SessionConfig, user: User, who: Who, *, now: datetime | None = None) -> LoggedIn:
-    """Log the user in. Whoever calls this has checked who they are, and audits how."""
+    """Open a session. The caller has authenticated the user, and audits the login."""
     token = tokens.new(tokens.SESSION)
     session = await store.insert_session(
         tx,
@@ -27,7 +27,7 @@ async def open_session(tx: Tx, config: SessionConfig, user: User, who: Who, *, n
         user.id,
         token_hash=tokens.digest(token),
         client_ip=who.client_ip if network_of(who.client_ip) else None,
-        user_agent=who.user_agent[:_LONGEST_USER_AGENT] if who.user_agent else None,
+        user_agent=who.user_agent[:_MAX_USER_AGENT_LENGTH] if who.user_agent else None,
         lifetime=config.lifetime,
         now=now,
     )
@@ -35,7 +35,7 @@ async def open_session(tx: Tx, config: SessionConfig, user: User, who: Who, *, n
 
 
 async def get_self(tx: Tx, caller: Caller) -> User:
-    """The user behind a request."""
+    """The caller's user."""
     user = await users_store.find_user(tx, caller.user_id)
     if user is None:
         raise UserNotFound
@@ -51,14 +51,14 @@ async def list_sessions(
     limit: int,
     now: datetime | None = None,
 ) -> list[Session]:
-    """The caller's sessions that are still good, newest first."""
+    """The caller's active sessions, newest first."""
     return await store.list_sessions(
         tx, caller.user_id, idle_lifetime=config.idle_lifetime, older_than=older_than, limit=limit, now=now
     )
 
 
 async def get_session(tx: Tx, config: SessionConfig, caller: Caller, session_id: str) -> Session:
-    """One of the caller's sessions that is still good."""
+    """One of the caller's active sessions."""
     found = await store.find_session(tx, session_id, caller.user_id, idle_lifetime=config.idle_lifetime)
     if found is None:
         raise SessionNotFound
@@ -66,7 +66,7 @@ async def get_session(tx: Tx, config: SessionConfig, caller: Caller, session_id:
 
 
 async def revoke_session(tx: Tx, caller: Caller, session_id: str) -> None:
-    """End one of the caller's sessions; ``SessionNotFound`` if they have no such session, or not any more."""
+    """End one of the caller's sessions; ``SessionNotFound`` if there is no such active session."""
     ended = await store.revoke_session(tx, session_id, caller.user_id)
     if ended is None:
         raise SessionNotFound
@@ -74,7 +74,7 @@ async def revoke_session(tx: Tx, caller: Caller, session_id: str) -> None:
 
 
 async def revoke_other_sessions(tx: Tx, caller: Caller) -> int:
-    """End all of the caller's sessions but the one they are using; says how many."""
+    """End all of the caller's sessions except the present one; returns their number."""
     ended = await store.revoke_all(tx, caller.user_id, besides=caller.session_id)
     if ended:
         await audit.record(
@@ -88,9 +88,9 @@ async def revoke_other_sessions(tx: Tx, caller: Caller) -> int:
 
 
 async def log_out(tx: Tx, caller: Caller) -> None:
-    """End the session that the caller uses. Twice is as good as once."""
+    """End the caller's present session. Idempotent."""
     if caller.session_id is None:
-        raise SessionNeeded("An API key is not logged in: revoke it instead.")
+        raise SessionNeeded("An API key has no session: revoke it instead.")
     ended = await store.revoke_session(tx, caller.session_id, caller.user_id)
     if ended is not None:
         await audit.record(tx, caller.who, Action.LOGOUT, _resource(ended))
@@ -101,5 +101,5 @@ def _resource(session: Session) -> Resource:
 
 
 async def forget_sessions(tx: Tx, *, limit: int, now: datetime | None = None) -> int:
-    """Remove sessions that ended long ago, up to ``limit``; says how many. For the reaper of old rows."""
+    """Delete at most ``limit`` sessions that ended long ago; returns their number. For maintenance."""
     return await store.forget(tx, limit=limit, now=now)

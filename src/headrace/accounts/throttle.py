@@ -1,13 +1,13 @@
-"""Slows down whoever guesses passwords, without locking the owner out.
+"""Throttles password guessing without locking the owner out.
 
-Two subjects are counted: the account (by the name that was typed, whether anyone has it or not) and the address. After
+Two subjects are counted: the account (by the typed name, whether it exists or not) and the address. After
 some free failures each further one begins a pause, twice as long as the one before, up to a cap. An attempt is counted
 *before* its password is checked and uncounted if it was right, so a thousand guesses sent at once are not a thousand
 checks. Counts live in the database: they hold for all processes and survive restarts.
 
-An attacker can keep an account paused from elsewhere. So where its owner logged in lately, the account is counted apart
-(``known:192.0.2.7:ada``): pauses that others cause do not reach there, and guessing there has a limit of its own. What
-was typed always comes last in a subject, after a prefix of its kind: no name can be typed that is another's subject.
+An attacker can keep an account paused from elsewhere. So in networks of recent logins the account is counted separately
+(``known:192.0.2.7:ada``): pauses caused elsewhere do not apply there, and guessing there has its own limit. The typed
+name always comes last in a subject, after a prefix of its kind: so no name can produce another subject.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ from headrace.database import Tx
 
 Network = IPv4Network | IPv6Network
 
-_LONGEST_NAME = 64
+_MAX_NAME_LENGTH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """An attempt that may go on to the password check."""
+    """An attempt that may proceed to the password check."""
 
     account: store.Counted
     address: store.Counted
@@ -39,7 +39,7 @@ class Attempt:
 
 
 def network_of(client_ip: str | None) -> Network | None:
-    """Whom an address stands for: of IPv6 the /64, since that is what one customer gets."""
+    """The network of an address: for IPv6 the /64, which is the usual size of one customer."""
     try:
         address = ip_address((client_ip or "").partition("%")[0])
     except ValueError:
@@ -49,16 +49,20 @@ def network_of(client_ip: str | None) -> Network | None:
 
 
 def login_subject(name: str, network: Network | None, *, known_here: bool) -> str:
-    """Under what a login to this account from this network is counted."""
-    return f"known:{_place(network)}:{name[:_LONGEST_NAME]}" if known_here else f"account:{name[:_LONGEST_NAME]}"
+    """The subject of a login to this account from this network."""
+    return (
+        f"known:{_network_key(network)}:{name[:_MAX_NAME_LENGTH]}"
+        if known_here
+        else f"account:{name[:_MAX_NAME_LENGTH]}"
+    )
 
 
 def change_subject(user_id: str) -> str:
-    """Under what changes of a password are counted: apart from logins, where strangers could use up the tries."""
+    """The subject of password changes: separate from logins, where strangers could exhaust the tries."""
     return f"change:{user_id}"
 
 
-def _place(network: Network | None) -> str:
+def _network_key(network: Network | None) -> str:
     return "unknown" if network is None else str(network).removesuffix("/32")
 
 
@@ -67,19 +71,19 @@ async def reserve(
 ) -> Attempt:
     """Count an attempt for the account's subject and for the address, or raise ``LoginPaused``.
 
-    Commit it before checking the password. When it raises, the transaction must not be committed: what was counted for
-    one subject is not to stay if the other is paused.
+    Commit it before checking the password. When it raises, roll back: the count of one subject must not stay if the
+    other is paused.
     """
     subjects = {
         account: config.free_failures,
-        f"address:{_place(network)}": config.free_failures * config.address_factor,
+        f"address:{_network_key(network)}": config.free_failures * config.address_factor,
     }
-    # Reading first keeps a flood off the rows' locks. In this order, always: so no two attempts wait for each other.
+    # Reading first keeps a flood off the row locks. The fixed order prevents deadlocks.
     await _refuse_paused(tx, config, subjects, now)
     counted = []
     for subject, free in subjects.items():
         one = await store.count_attempt(tx, subject, config, free=free, now=now)
-        if one is None:  # others were faster
+        if one is None:  # paused by a concurrent attempt
             await _refuse_paused(tx, config, subjects, now)
             raise LoginPaused(retry_after=config.block_first)
         counted.append(one)
@@ -93,23 +97,23 @@ async def _refuse_paused(tx: Tx, config: ThrottleConfig, subjects: dict[str, int
 
 
 async def succeed(tx: Tx, attempt: Attempt) -> None:
-    """The password was right: the account starts afresh. The address does not, or an attacker who has an account of
-    their own could log in between guesses; only this attempt is uncounted there."""
+    """Clear the account's failures after a correct password. For the address only this attempt is uncounted: otherwise
+    an attacker with an own account could log in between guesses."""
     await store.clear(tx, attempt.account.subject)
     await store.take_back(tx, attempt.address)
 
 
 async def take_back(tx: Tx, attempt: Attempt) -> None:
-    """The password was not checked after all."""
+    """Uncount an attempt whose password was not checked."""
     await store.take_back(tx, attempt.account)
     await store.take_back(tx, attempt.address)
 
 
 async def forgive(tx: Tx, name: str) -> None:
-    """Lift the pause that strangers caused for this account: its owner has proved otherwise who they are."""
+    """Lift an account's pause: its owner was authenticated in another way."""
     await store.clear(tx, login_subject(name, None, known_here=False))
 
 
 async def forget_failures(tx: Tx, config: ThrottleConfig, *, limit: int, now: datetime | None = None) -> int:
-    """Remove counts that are too old to matter, up to ``limit``; says how many. For the reaper of old rows."""
+    """Delete at most ``limit`` expired counts; returns their number. For maintenance."""
     return await store.forget(tx, older_than=config.forget_after, limit=limit, now=now)

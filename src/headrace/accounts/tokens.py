@@ -1,4 +1,4 @@
-"""Secrets that we hand out and keep only as hashes: session tokens and API keys, 256 random bits each."""
+"""Session tokens and API keys: 256 random bits, stored only as hashes."""
 
 import base64
 import hashlib
@@ -10,12 +10,12 @@ API_KEY = "hrk_"
 
 
 def new(prefix: str) -> str:
-    """A fresh secret; the prefix tells people, programs and secret scanners what they have found."""
+    """A new secret; the prefix identifies its kind to people, programs and secret scanners."""
     return prefix + secrets.token_urlsafe(32)
 
 
 def digest(token: str) -> bytes:
-    """What is stored and looked up. No salt and no work factor: nobody guesses 256 bits."""
+    """The stored digest. No salt or work factor is needed for 256 random bits."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).digest()
 
 
@@ -25,9 +25,9 @@ def csrf_key(secret: bytes) -> bytes:
 
 
 def csrf(key: bytes, session_id: str) -> str:
-    """The CSRF token of a session: whoever can read our cookies has it, a foreign page cannot make it."""
+    """The CSRF token of a session: our pages read it from the cookie, a foreign page cannot compute it."""
     return base64.urlsafe_b64encode(hmac.digest(key, session_id.encode(), "sha256")).rstrip(b"=").decode()
 
 
-def same(given: str | None, expected: str) -> bool:
-    return given is not None and hmac.compare_digest(given.encode(errors="surrogatepass"), expected.encode())
+def same(text: str | None, expected: str) -> bool:
+    return text is not None and hmac.compare_digest(text.encode(errors="surrogatepass"), expected.encode())

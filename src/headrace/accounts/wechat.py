@@ -1,7 +1,7 @@
-"""Login of WeChat mini-programs: a code that the app got from WeChat becomes the user's openid.
+"""Login of WeChat mini-programs: exchanges the app's code for the user's openid.
 
-The AppSecret travels in the URL (WeChat wants it there), so nothing of httpx's own, which knows the URL, ever leaves
-this module: no exception is chained, no request is logged.
+WeChat requires the AppSecret in the URL, so nothing that may quote the URL leaves this module: exceptions of httpx are
+not chained, requests are not logged.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
 
-_LONGEST_ANSWER = 64 * 1024
+_MAX_RESPONSE_BYTES = 64 * 1024
 
 
 class WeChat:
-    """WeChat's server, as far as logging in needs it."""
+    """A client of WeChat's login endpoint."""
 
     def __init__(self, config: WeChatConfig, http: httpx.AsyncClient | None = None) -> None:
         self._config = config
@@ -31,7 +31,7 @@ class WeChat:
         await self._http.aclose()
 
     async def openid_of(self, code: str) -> str:
-        """Whom the code stands for; it works once. The session key that comes with it is dropped."""
+        """The openid of a code, which works once. The session key in the answer is dropped."""
         params = {
             "appid": self._config.app_id,
             "secret": self._config.app_secret,
@@ -39,7 +39,7 @@ class WeChat:
             "grant_type": "authorization_code",
         }
         try:
-            # httpx limits each read; this limits them all together.
+            # httpx limits each read; this limits their total time.
             async with asyncio.timeout(self._config.timeout.total_seconds()):
                 status, content = await self._ask(params)
         except (httpx.HTTPError, TimeoutError) as exc:
@@ -55,22 +55,22 @@ class WeChat:
         return openid
 
     async def _ask(self, params: dict[str, str]) -> tuple[int, bytes]:
-        """The status and the body, of which no more is read than an answer of WeChat's may have.
+        """The status and the body, which is read up to the size limit.
 
-        As it came, and asked for uncompressed: unpacking would let a few bytes become any number.
+        Requested uncompressed and not decompressed: a few bytes could decompress into any number.
         """
         url = f"{self._config.base_url.rstrip('/')}/sns/jscode2session"
         async with self._http.stream("GET", url, params=params, headers={"Accept-Encoding": "identity"}) as reply:
             content = b""
             async for part in reply.aiter_raw():
                 content += part
-                if len(content) > _LONGEST_ANSWER:
+                if len(content) > _MAX_RESPONSE_BYTES:
                     return reply.status_code, b""
             return reply.status_code, content
 
 
 def _read(status: int, content: bytes) -> dict[str, object]:
-    # WeChat says text/plain about its JSON, so only the content counts.
+    # WeChat sends JSON as text/plain, so the content type is ignored.
     try:
         answer = orjson.loads(content)
     except ValueError:
@@ -89,10 +89,10 @@ def _error_of(errcode: object) -> HeadraceError:
             return WeChatBlocked()
         case 45011:  # a hundred a minute for one user
             return WeChatUnavailable(
-                "WeChat is asked too often; try again in a minute.", retry_after=timedelta(minutes=1)
+                "WeChat's rate limit is reached; try again in a minute.", retry_after=timedelta(minutes=1)
             )
         case -1:
             return WeChatUnavailable()
-        case _:  # 40013, 40125: AppID and AppSecret do not fit. The operator must see it, the user need not.
+        case _:  # 40013, 40125: wrong AppID or AppSecret. Logged for the operator, not shown to the user.
             log.error("wechat.refused", errcode=errcode)
             return WeChatUnavailable()

@@ -1,6 +1,6 @@
-"""Who did what, to what, from where: one trail, written in the transaction of the change that it tells of.
+"""The audit trail: actor, action, resource and origin, written in the transaction of the change.
 
-What everybody needs to record is here; reading, sealing, proving and importing have modules of their own.
+This package exports what recording needs; reading, sealing, proving and importing have their own modules.
 """
 
 from headrace.audit.accounts import local_account as local_account

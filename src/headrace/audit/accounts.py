@@ -1,12 +1,12 @@
-"""The account on this machine that a process runs as, for trails."""
+"""The operating system account of this process, for the audit trail."""
 
 import os
 import pwd
 
 
 def local_account() -> str:
-    """Its name, by its number: variables such as ``LOGNAME`` say what anybody set them to."""
+    """The account's name by its uid: variables such as ``LOGNAME`` can be set to anything."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:  # in containers an account may have a number and no name
+    except KeyError:  # in containers a uid may have no name
         return f"uid {os.getuid()}"

@@ -1,8 +1,8 @@
-"""One event as the bytes that are hashed: the same from the database, from Python and from an archive.
+"""The hashed bytes of an event: identical from the database, from Python and from an archive.
 
 A line for each column in the order below, after a line that names the format. A number is written in digits, an
 instant in microseconds since 1970, a text as JSON, a jsonb column as PostgreSQL writes it (keys by length, then by
-bytes; ``: `` and ``, `` between). An empty line is NULL. No value holds a line break of its own, so no two events have
+bytes; ``: `` and ``, `` between). An empty line is NULL. No value contains a line break, so no two events have
 the same bytes.
 """
 
@@ -20,13 +20,12 @@ TEXTS = (
 )
 DOCUMENTS = ("resource", "user", "diff_object", "data")
 COLUMNS = ("id", "seq", "timestamp", "created_at", *TEXTS, *DOCUMENTS)
-"""The columns that are hashed, in order: all there are. Never change them: make another format beside it."""
+"""The hashed columns, in order: all columns. Never change them: add another format instead."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# The same in SQL, where it is ten times as fast: concat() leaves NULL out, json and jsonb give their own text. float8
-# holds the microseconds of the next two centuries exactly; numeric, which extract() gives, would cost as much as all
-# the rest.
+# The same in SQL, which is ten times as fast: concat() skips NULL, json and jsonb give their own text. float8 holds the
+# microseconds of the next two centuries exactly; numeric, the type of extract(), would cost as much as all the rest.
 _TEXTS_SQL = ", ".join(f"to_json({name}), chr(10)" for name in TEXTS)
 CANONICAL = f"""concat(
   '{FORMAT}', chr(10), to_json(id), chr(10), seq, chr(10), "timestamp", chr(10),
@@ -36,7 +35,7 @@ CANONICAL = f"""concat(
 
 
 def canonical(row: Mapping[str, Any] | Row) -> bytes:
-    """A row of audit_events; a jsonb column may be its value or, as in an archive, its text as PostgreSQL wrote it."""
+    """Hash input of a row of audit_events; jsonb columns may be values or, as in an archive, PostgreSQL's text."""
     return "\n".join((FORMAT, *(_line(name, row[name]) for name in COLUMNS))).encode()
 
 
@@ -61,7 +60,7 @@ def micros(at: datetime) -> int:
 
 
 def instant(at: int) -> datetime:
-    """The instant of so many microseconds; the other way round of ``micros``."""
+    """The instant of a number of microseconds; the inverse of ``micros``."""
     return _EPOCH + timedelta(microseconds=at)
 
 

@@ -1,7 +1,7 @@
-"""The two sides of a change as JSON text that always fits: at most 64 KB each, cut at the longest values first.
+"""Both sides of a change as JSON of at most 64 KB each, truncated at the longest values first.
 
-An ordinary row is encoded once and that is all. Only what is too large, or holds something JSON or PostgreSQL cannot,
-is walked; the work is then linear in its size (and a sort), whatever its shape.
+An ordinary row is only encoded. A value that is too large, or not representable in JSON or PostgreSQL, is traversed;
+that takes linear time in its size (and a sort) for any shape.
 """
 
 import hashlib
@@ -18,14 +18,14 @@ import orjson
 from headrace.audit.text import ELLIPSIS, clean
 
 LIMIT = 65_536
-# With less than this left of each long text, cutting texts tells nothing any more: whole fields are cut instead.
-_FEWEST_BYTES = 32
-# Paths into nested values are useful while they are few; beyond this only the fields' own names are given.
-_MOST_PATHS = 100
-_LONGEST_PATH = 200
-_NAMES_LIMIT = 4 * LIMIT
+# If less than this would remain of each long text, whole fields are removed instead.
+_MIN_TEXT_BYTES = 32
+# Above this number of nested paths only the names of top-level fields are listed.
+_MAX_PATHS = 100
+_MAX_PATH_LENGTH = 200
+_MAX_NAMES_BYTES = 4 * LIMIT
 # orjson itself stops at 254 levels.
-_DEEPEST = 200
+_MAX_DEPTH = 200
 _OPTIONS = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
 
 Path = tuple[str | int, ...]
@@ -33,7 +33,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One side: JSON of at most ``LIMIT`` bytes, the paths that were cut, and the digest of a whole that was longer."""
+    """One side: JSON of at most ``LIMIT`` bytes, the truncated paths, and the digest of a longer original."""
 
     json: str
     cut: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class Encoded:
 
 @dataclass(slots=True)
 class _Text:
-    """A text somewhere inside, and what its encoded form costs."""
+    """A nested text, and the size of its encoded form."""
 
     path: Path
     home: Any  # the dict or list that holds it
@@ -53,10 +53,10 @@ class _Text:
 
 
 def diff_object(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> dict[str, object] | None:
-    """The audit trail's ``diff_object`` for a change from ``old`` to ``new``; None when neither is there.
+    """The audit trail's ``diff_object`` for a change from ``old`` to ``new``; None if both are None.
 
-    The names are document 001's. A side that was cut also has ``…_sha256``, the digest of its whole JSON, so that a
-    full copy found elsewhere can be proved to be this one.
+    The names are document 001's. A truncated side also has ``…_sha256``, the digest of its whole JSON, so that a full
+    copy from elsewhere can be verified.
     """
     if old is None and new is None:
         return None
@@ -72,23 +72,23 @@ def diff_object(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) ->
 
 
 def encode(value: Mapping[str, Any], *, limit: int = LIMIT) -> Encoded:
-    """JSON of ``value`` in at most ``limit`` bytes: valid, and cut on character boundaries where it had to be."""
+    """Valid JSON of ``value`` in at most ``limit`` bytes, truncated on character boundaries."""
     whole, too_deep = _dump(value)
     if len(whole) <= limit:
         return Encoded(whole.decode(), _name(too_deep))
     digest = hashlib.sha256(whole).hexdigest()
     copy = orjson.loads(whole)
-    cut = _shorten_texts(copy, len(whole), limit, fewest=_FEWEST_BYTES)
+    cut = _shorten_texts(copy, len(whole), limit, fewest=_MIN_TEXT_BYTES)
     if cut is None:
         cut = _flatten(copy, limit)
     return Encoded(orjson.dumps(copy).decode(), _name([*too_deep, *cut]), digest)
 
 
 def _dump(value: Mapping[str, Any]) -> tuple[bytes, list[Path]]:
-    """The whole as JSON, and the fields that are nested deeper than JSON goes: those are cut whatever their size."""
+    """The whole as JSON, and the fields nested too deep, which are truncated regardless of size."""
     try:
         encoded = orjson.dumps(value, default=_plain_scalar, option=_OPTIONS)
-    except TypeError:  # too deep, a number past 64 bits, text that is no UTF-8: rare enough to walk for
+    except TypeError:  # too deep, a number above 64 bits, text that is not UTF-8: rare enough for a traversal
         encoded = b"\\u0000"
     if b"\\u0000" not in encoded:
         return encoded, []
@@ -99,14 +99,14 @@ def _dump(value: Mapping[str, Any]) -> tuple[bytes, list[Path]]:
 
 
 def _plain(value: Any, depth: int, on_cut: Callable[[], None]) -> Any:
-    """A copy that every encoder takes: clean texts, text keys, numbers of 64 bits, no bottomless nesting."""
+    """A copy that every encoder accepts: clean texts, text keys, 64-bit numbers, limited nesting."""
     if isinstance(value, str):
         return clean(value)
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
         return value if -(2**63) <= value < 2**63 else hex(value)
-    if depth >= _DEEPEST:
+    if depth >= _MAX_DEPTH:
         on_cut()
         return "(nested too deep)"
     if isinstance(value, Mapping):
@@ -128,11 +128,11 @@ def _plain_scalar(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, bytes | bytearray | memoryview):
         return f"({len(value)} bytes)"
-    return str(value)  # an address, a decimal, a path: their text is their value
+    return str(value)  # an address, a decimal, a path: stored as text
 
 
 def _shorten_texts(root: dict[str, Any], size: int, limit: int, *, fewest: int) -> list[Path] | None:
-    """Cut the longest texts in place to one common length that makes it fit; None if that would leave too little."""
+    """Truncate the longest texts in place to a common length that fits; None if too little would remain."""
     texts = sorted(_texts(root), key=lambda text: text.size)
     left = limit - (size - sum(text.size for text in texts))
     for index, text in enumerate(texts):
@@ -150,7 +150,7 @@ def _shorten_texts(root: dict[str, Any], size: int, limit: int, *, fewest: int) 
 
 
 def _flatten(root: dict[str, Any], limit: int) -> list[Path]:
-    """For thousands of small things: each field becomes its JSON text, cut in place as far as needed."""
+    """For thousands of small values: each field becomes its JSON text, truncated in place as needed."""
     nested = [key for key, value in root.items() if isinstance(value, dict | list)]
     for key in nested:
         root[key] = orjson.dumps(root[key])[: 2 * limit].decode(errors="ignore")
@@ -158,14 +158,14 @@ def _flatten(root: dict[str, Any], limit: int) -> list[Path]:
     size = len(orjson.dumps(root))
     if size > limit:
         shortened = _shorten_texts(root, size, limit, fewest=0)
-        if shortened is None:  # the names alone are too long
+        if shortened is None:  # even the names are too long
             shortened = _leave_out(root, limit)
         cut = list(dict.fromkeys([*cut, *shortened]))
     return cut
 
 
 def _leave_out(root: dict[str, Any], limit: int) -> list[Path]:
-    """Whole fields go, the largest first, until the rest fits."""
+    """Remove whole fields, largest first, until the rest fits."""
     costs = {key: len(orjson.dumps({key: value})) - 1 for key, value in root.items()}  # with a comma, without braces
     size = 1 + sum(costs.values())
     gone: list[Path] = []
@@ -194,24 +194,24 @@ def _size(text: str) -> int:
 
 
 def _cut(text: str, size: int) -> str:
-    """The longest beginning of ``text`` that, with an ellipsis, is at most ``size`` bytes in JSON."""
+    """The longest prefix of ``text`` that, with an ellipsis, has at most ``size`` bytes in JSON."""
     room = size - _size(ELLIPSIS)
     if room < 0:
         return ""
-    # Every character costs at least one byte, so none after the first ``room`` can be in.
+    # Every character has at least one byte, so only the first ``room`` can fit.
     keep = bisect_right(range(min(len(text), room) + 1), room, key=lambda length: _size(text[:length])) - 1
     return text[:keep] + ELLIPSIS
 
 
 def _name(paths: list[Path]) -> tuple[str, ...]:
-    if len(paths) > _MOST_PATHS:
+    if len(paths) > _MAX_PATHS:
         paths = [path[:1] for path in paths]
-    names = sorted({"".join(_step(part) for part in path).removeprefix(".")[:_LONGEST_PATH] for path in paths})
-    room = _NAMES_LIMIT
+    names = sorted({"".join(_step(part) for part in path).removeprefix(".")[:_MAX_PATH_LENGTH] for path in paths})
+    room = _MAX_NAMES_BYTES
     for at, name in enumerate(names):
         room -= _size(name) + 3
         if room < 0:
-            return (*names[:at], "*")  # and more than anybody could read
+            return (*names[:at], "*")  # more paths than are useful
     return tuple(names)
 
 

@@ -1,16 +1,16 @@
-"""What can be wrong with a question to the trail, or with a trail that is to be imported."""
+"""Errors of the audit trail and its import."""
 
 from headrace.errors import Conflict, Invalid, NotFound
 
 
 class EventNotFound(NotFound):
-    """There is no such event, or it is not yours to see."""
+    """There is no such event, or you may not read it."""
 
     code = "audit_event_not_found"
 
 
 class NotSealed(Conflict):
-    """The event is not sealed yet: that happens within minutes. Try again, or run `headrace audit seal`."""
+    """The event is not sealed yet. Try again in a few minutes, or run `headrace audit seal`."""
 
     code = "audit_event_not_sealed"
 
@@ -22,6 +22,6 @@ class SearchInvalid(Invalid):
 
 
 class ImportRefused(Invalid):
-    """The trail cannot be imported as it is."""
+    """The trail cannot be imported."""
 
     code = "audit_import_refused"

@@ -1,4 +1,4 @@
-"""Reading the trail: by what was done, to what, by whom, from where and when; newest first, a page at a time."""
+"""Reads the trail by action, resource, actor, origin and time; newest first, a page at a time."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from headrace.database import Database, Row, Tx
 from headrace.sql import Mark, Where
 
 _PAGE = 1000
-_MOST_WORDS = 5
+_MAX_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """What to look for; None is not asked. ``text`` is one to five whole identifiers, each of which must be in the
+    """Filters of events; None does not filter. ``text`` is one to five whole identifiers, which must all occur in the
     event: its id, the resource's or the user's, a user name, an address, a request's or a trace's id."""
 
     action: Action | None = None
@@ -55,11 +55,11 @@ class EventFilter:
     since: datetime | None = None
     until: datetime | None = None
     text: str | None = None
-    changes: bool | None = None  # True leaves out who looked at what
+    changes: bool | None = None  # True leaves out reads
 
     def __post_init__(self) -> None:
-        # At once: whoever streams what is found has begun to answer when it is looked for.
-        if self.text is not None and not 1 <= len(self.words) <= _MOST_WORDS:
+        # Validated at once, because a streaming reader has begun its answer when the query runs.
+        if self.text is not None and not 1 <= len(self.words) <= _MAX_WORDS:
             raise SearchInvalid
 
     @property
@@ -68,12 +68,12 @@ class EventFilter:
 
     @property
     def narrowed(self) -> bool:
-        """Whether it asks for one value of something that has an index."""
+        """Whether it filters by one value of an indexed column."""
         values = (self.action, self.resource_type, self.resource_id, self.user_id, self.client_ip, self.request_id)
         return any(value is not None for value in values)
 
 
-# The names that the indexes' expressions have here; the planner sees through it.
+# Names for the indexed expressions; the planner flattens the subquery.
 _EVENTS = """(
   SELECT *, resource ->> 'identifier' AS resource_id, "user" ->> 'uid' AS user_id, "user" ->> 'username' AS username,
          "timestamp" AS millis
@@ -83,13 +83,13 @@ _SELECT = f"""
 SELECT id, created_at, action, resource_type, resource, "user", actor_type, space_path, diff_object, client_ip,
        user_agent, request_method, request_id, trace_id, data, seq
 FROM {_EVENTS}"""
-# What a word may be, each by an index of its own.
+# Columns that a word may match, each with its own index.
 _IDENTIFIERS = ("id", "resource_id", "user_id", "username", "client_ip", "request_id", "trace_id")
 
 
 async def list_events(tx: Tx, wanted: EventFilter, *, older_than: Mark | None = None, limit: int) -> list[Event]:
-    """Events, newest first. Each part of the statement comes in order from one index and stops at the limit, so that
-    neither the size of the trail nor how common a value is decides how long it takes."""
+    """Events, newest first. Each part of the statement reads one index in order and stops at the limit, so that the
+    time depends neither on the size of the trail nor on the frequency of a value."""
     if wanted.words:
         sql, args = _by_identifier(wanted, older_than, limit)
     elif wanted.changes and not wanted.narrowed:
@@ -101,14 +101,14 @@ async def list_events(tx: Tx, wanted: EventFilter, *, older_than: Mark | None = 
 
 
 async def count_events(tx: Tx, wanted: EventFilter) -> int:
-    """How many there are: all of them are looked at."""
+    """The number of matching events; reads all of them."""
     where = _with_words(_where(wanted), wanted.words)
     count: int = await tx.fetchval(f"SELECT count(*) FROM {_EVENTS} {where.sql}", *where.args)
     return count
 
 
 async def get_event(tx: Tx, event_id: str, *, user_id: str | None = None) -> Event:
-    """One event; of this user, if given."""
+    """One event, only of this user if given."""
     where = Where().eq("id", event_id).eq("user_id", user_id)
     row = await tx.fetchrow(f"{_SELECT} {where.sql}", *where.args)
     if row is None:
@@ -117,7 +117,7 @@ async def get_event(tx: Tx, event_id: str, *, user_id: str | None = None) -> Eve
 
 
 async def pages(db: Database, wanted: EventFilter) -> AsyncIterator[list[Event]]:
-    """All of them, newest first, for a reader of any speed: no transaction is open while it reads."""
+    """All events, newest first, for a reader of any speed: no transaction stays open between pages."""
     mark = None
     while True:
         async with db.transaction(readonly=True) as tx:
@@ -133,7 +133,7 @@ _MERGED = "ORDER BY created_at DESC, id DESC"
 
 
 def _by_identifier(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
-    """The newest that have the first word in each of the places where it may be, merged."""
+    """The newest events with the first word in any of the identifier columns, merged."""
     parts: list[str] = []
     args: list[object] = []
     for column in _IDENTIFIERS:
@@ -141,13 +141,13 @@ def _by_identifier(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[
         where, order = _older(_with_words(where, wanted.words[1:]), wanted, mark)
         parts.append(f"({_SELECT} {where.sql} {order} LIMIT {limit:d})")
         args += where.args
-    # An event that several parts find (a user who changed themselves) is one event.
+    # An event found by several parts (a user who changed themselves) is returned once.
     found = f"SELECT DISTINCT ON (created_at, id) * FROM ({' UNION ALL '.join(parts)}) AS event"
     return f"{found} {_MERGED} LIMIT {limit:d}", args
 
 
 def _by_action(wanted: EventFilter, mark: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
-    """The newest of each action but one, merged: a trail of looks alone is not walked through to find what changed."""
+    """The newest events of each action except reads, merged, which avoids scanning long sequences of reads."""
     parts: list[str] = []
     args: list[object] = []
     for action in sorted(set(Action) - {Action.READ}):
@@ -169,13 +169,13 @@ def _where(wanted: EventFilter, where: Where | None = None) -> Where:
     where = where.is_not_word("action", Action.READ if wanted.changes and wanted.action is None else None)
     where = where.eq("resource_id", wanted.resource_id).eq("user_id", wanted.user_id)
     where = where.eq("client_ip", wanted.client_ip).eq("request_id", wanted.request_id)
-    # The first pair chooses the months, the second the place in an index.
+    # The first pair selects the months, the second the position in an index.
     where = where.since("created_at", wanted.since).until("created_at", wanted.until)
     return where.since("millis", _millis(wanted.since)).until("millis", _millis(wanted.until))
 
 
 def _older(where: Where, wanted: EventFilter, mark: Mark | None) -> tuple[Where, str]:
-    """The rest of the list behind the mark, and its order. Both columns hold the same instant: the index on an action
+    """The list after the mark, and its order. Both columns hold the same instant: the index on an action
     has the one, all others have the other."""
     others = (wanted.resource_type, wanted.resource_id, wanted.user_id, wanted.client_ip, wanted.request_id)
     if wanted.action is not None and not any((*others, wanted.words)):
@@ -185,7 +185,7 @@ def _older(where: Where, wanted: EventFilter, mark: Mark | None) -> tuple[Where,
 
 
 def _millis(at: datetime | None) -> int | None:
-    """The first millisecond that is not before this instant: events have no finer time."""
+    """The first millisecond not before this instant: events have millisecond precision."""
     return None if at is None else -(-micros(at) // 1000)
 
 

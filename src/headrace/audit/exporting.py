@@ -1,4 +1,4 @@
-"""The trail in files: JSON lines for programs, CSV for spreadsheets. A page at a time, so that any size streams."""
+"""Exports the trail: JSON lines for programs, CSV for spreadsheets. Streamed a page at a time."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import orjson
 
 from headrace.audit.events import Event
 
-# What a spreadsheet would take for a formula; a user agent or a name may be anybody's text.
+# Prefixes that spreadsheets treat as a formula; user agents and names may hold any text.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -77,11 +77,11 @@ def _cells(event: Event) -> Sequence[object]:
 
 def _csv(rows: Sequence[Sequence[object]]) -> bytes:
     text = io.StringIO(newline="")
-    csv.writer(text).writerows([[_harmless(cell) for cell in row] for row in rows])
+    csv.writer(text).writerows([[_without_formula(cell) for cell in row] for row in rows])
     return text.getvalue().encode()
 
 
-def _harmless(cell: object) -> object:
+def _without_formula(cell: object) -> object:
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 

@@ -1,4 +1,4 @@
-"""What does not fit in a trail, and how rows are held against their seals."""
+"""Findings of a verification, and the comparison of rows with their seals."""
 
 from collections import deque
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
@@ -19,17 +19,17 @@ class Flaw(StrEnum):
     MISSING = "missing"
     ADDED = "added"
     MOVED = "moved"
-    UNNAMED = "unnamed"  # something in this seal, and what would tell is damaged too
+    UNNAMED = "unnamed"  # some event of this seal, and the leaves that would name it are damaged too
     SEAL = "seal"
     SIGNATURE = "signature"
     EXPORT = "export"
-    HEAD = "head"  # what is kept outside the database says otherwise, or nothing
+    HEAD = "head"  # the kept head contradicts it, or is missing
     CUT = "cut"  # the end of the trail is missing
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The first thing that does not fit."""
+    """The first inconsistency."""
 
     flaw: Flaw
     message: str
@@ -47,9 +47,9 @@ class FlawFound(Exception):
 async def verify_rows(
     of_month: Sequence[Seal], rows: AsyncIterable[Mapping[str, Any]], *, leaves_of: LeavesOf | None = None
 ) -> Finding | None:
-    """The same for rows from elsewhere, such as an archive: all of one month by ``seq``, and its seals in order.
+    """Verify rows from elsewhere, such as an archive: all of one month by ``seq``, and its seals in order.
 
-    With the leaves, where they are still kept, the event that does not fit is named; without, its seal is.
+    With the leaves, where they are still kept, names the inconsistent event; without, only its seal.
     """
     waiting = deque(of_month)
     ids: list[EventId] = []
@@ -82,12 +82,12 @@ def fits(seal: Seal, hashes: Sequence[bytes]) -> bool:
 
 
 def compare(seal: Seal, sealed: Leaves | None, found: Leaves) -> Finding:
-    """What happened to the first event that is not as it was sealed."""
+    """Classify the first event that differs from its sealed form."""
     where = f"in seal {seal.number} ({seal.month:%Y-%m})"
     if sealed is None or not fits(seal, sealed.hashes):
         if sealed is not None and list(sealed.hashes) == list(found.hashes):
             return Finding(Flaw.SEAL, f"The root of seal {seal.number} was replaced.", seal=seal.number)
-        message = f"One of the {seal.events} events {where} is not what it was; which one cannot be told any more."
+        message = f"One of the {seal.events} events {where} was changed; which one can no longer be determined."
         return Finding(Flaw.UNNAMED, message, seal=seal.number, event_id=found.ids[0] if found.ids else None)
     at = next(
         (at for at, pair in enumerate(zip(sealed.hashes, found.hashes, strict=False)) if pair[0] != pair[1]),

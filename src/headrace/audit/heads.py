@@ -1,7 +1,7 @@
 """Heads: the last seal of each round, kept outside the database.
 
-A trail whose last seals were removed with their events is whole in itself, signed or not: nothing in it says that there
-was more. So the last seal is written down elsewhere, and ``verify`` looks for every one that was.
+A trail whose last seals were removed with their events is consistent in itself, signed or not: nothing in it shows that
+there was more. So the last seal is also stored elsewhere, and ``verify`` checks all of these.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from headrace.errors import Unavailable
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A seal that was the last one, by the name that it was kept under."""
+    """A kept seal and the name of its file."""
 
     number: int
     chain: bytes
@@ -32,7 +32,7 @@ class Signature:
 
 
 class KeptHeads(Protocol):
-    """Where heads are kept. Nothing is ever replaced: a head that contradicts another is evidence, too."""
+    """Storage of heads. Nothing is ever replaced: a head that contradicts another is evidence as well."""
 
     @property
     def place(self) -> str:
@@ -46,7 +46,7 @@ class KeptHeads(Protocol):
         """Some of the oldest, without reading the names of all the others."""
 
     async def read_signature(self, head: Head) -> Signature | None:
-        """None for a head that was not signed, or that cannot be understood."""
+        """None for a head that is unsigned or cannot be parsed."""
 
 
 async def find_foreign(tx: Tx, kept: KeptHeads) -> Head | None:
@@ -60,21 +60,21 @@ async def find_foreign(tx: Tx, kept: KeptHeads) -> Head | None:
 
 
 class HeadCheck:
-    """A chain of seals held against the heads that were kept of it.
+    """Compares a chain of seals with its kept heads.
 
-    Where keys are known, only what they have signed is believed: whoever may write there cannot raise a false alarm.
+    With known keys only signed heads count, so that a writer of that storage cannot raise a false alarm.
     """
 
     def __init__(self, kept: KeptHeads | None, keys: frozenset[bytes]) -> None:
         self._kept = kept
         self._keys = keys
-        self._waiting: dict[int, list[Head]] = {}  # for the seal with their number
+        self._waiting: dict[int, list[Head]] = {}  # by the number of their seal
         self._agreeing: list[Head] = []
         self._contradicting: list[Head] = []
 
     @property
     def count(self) -> int:
-        """How many agree."""
+        """The number of matching heads."""
         return len(self._agreeing)
 
     async def load(self) -> None:
@@ -83,45 +83,43 @@ class HeadCheck:
         except Unavailable:
             if self._keys:
                 raise
-            heads = ()  # as if none were kept: whoever asks is told so
+            heads = ()  # as if none were kept: the result says so
         for head in heads:
             self._waiting.setdefault(head.number, []).append(head)
 
     def compare(self, seal: Seal) -> None:
-        """The next seal of the chain."""
+        """Compare the next seal of the chain."""
         for head in self._waiting.pop(seal.number, ()):
             (self._agreeing if head.chain == seal.chain else self._contradicting).append(head)
 
     async def conclude(self, last: Seal | None, *, needed: bool) -> Finding | None:
-        """What is wrong once the whole chain was compared. ``needed``: with keys, there must be a head at all."""
+        """The finding after the whole chain was compared. ``needed``: with keys, at least one head is required."""
         if self._kept is None:
             return None
         for head in self._contradicting:
-            if await self._is_believed(head):
+            if await self._is_trusted(head):
                 where = f"{head.name} in {self._kept.place}"
-                return Finding(
-                    Flaw.HEAD, f"Seal {head.number} is not the one that is kept as {where}.", seal=head.number
-                )
+                return Finding(Flaw.HEAD, f"Seal {head.number} differs from the one kept as {where}.", seal=head.number)
         for head in sorted((head for heads in self._waiting.values() for head in heads), key=lambda head: -head.number):
-            if await self._is_believed(head):
+            if await self._is_trusted(head):
                 end = f"the trail ends with seal {last.number}" if last else "the trail has no seal at all"
                 message = f"Its end was cut off: {end}, and {head.name} in {self._kept.place} is the head of another."
                 return Finding(Flaw.CUT, message, seal=head.number)
-        if needed and self._keys and not await self._any_believed():
+        if needed and self._keys and not await self._any_trusted():
             message = (
-                f"No signed head of the trail is kept in {self._kept.place}: whether its end was cut off cannot be"
-                " told. `headrace audit seal` keeps one; --roots takes what you kept yourself."
+                f"No signed head of the trail is kept in {self._kept.place}: a removed end cannot be detected."
+                " `headrace audit seal` keeps one; --roots reads the ones you kept yourself."
             )
             return Finding(Flaw.HEAD, message)
         return None
 
-    async def _any_believed(self) -> bool:
+    async def _any_trusted(self) -> bool:
         for head in sorted(self._agreeing, key=lambda head: -head.number):
-            if await self._is_believed(head):
+            if await self._is_trusted(head):
                 return True
         return False
 
-    async def _is_believed(self, head: Head) -> bool:
+    async def _is_trusted(self, head: Head) -> bool:
         if not self._keys:
             return True
         assert self._kept is not None

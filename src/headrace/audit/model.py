@@ -1,4 +1,4 @@
-"""What an audit event is made of."""
+"""Types of audit events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,12 +11,12 @@ EventId = NewType("EventId", str)
 
 
 class Action(StrEnum):
-    """What was done. Kept in step with headrace.is_audit_event, which the trail's CHECK calls."""
+    """The action. Kept in step with headrace.is_audit_event, which the trail's CHECK calls."""
 
     CREATED = "created"
     UPDATED = "updated"
     DELETED = "deleted"
-    READ = "read"  # of secrets and other sensitive things only
+    READ = "read"  # of secrets and other sensitive data only
     ENABLED = "enabled"
     DISABLED = "disabled"
     BYPASSED = "bypassed"
@@ -28,7 +28,7 @@ class Action(StrEnum):
 
 
 class ResourceType(StrEnum):
-    """What it was done to. Kept in step with headrace.is_audit_event: add in both places, in camelCase."""
+    """The type of the resource. Kept in step with headrace.is_audit_event: add in both places, in camelCase."""
 
     # document 001's seventeen
     CLUSTER = "cluster"
@@ -74,7 +74,7 @@ class ResourceType(StrEnum):
     LEDGER = "ledger"
 
 
-# What this product does things to. The trail takes all of the above: also what was imported from elsewhere.
+# Types of this product's own events. The trail accepts all of the above, for imported events.
 OWN_RESOURCE_TYPES = (
     ResourceType.USER,
     ResourceType.ACCOUNT,
@@ -112,7 +112,7 @@ class PrincipalType(StrEnum):
 
 
 class ActorType(StrEnum):
-    """Document 002's view of the same person: in which capacity they acted."""
+    """The capacity in which a principal acted, by document 002."""
 
     USER = "USER"
     ADMIN = "ADMIN"
@@ -132,7 +132,7 @@ SYSTEM = Principal(ids.SYSTEM_USER, "system", PrincipalType.SERVICE)
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Who acts and from where: built once at the edge, handed down to every verb that changes something."""
+    """The actor and the origin of a request: built once at the edge, passed to every verb that changes data."""
 
     principal: Principal
     actor_type: ActorType
@@ -148,15 +148,15 @@ class Who:
         return cls(SYSTEM, ActorType.SYSTEM, trace_id=trace_id)
 
     def acting_as(self, principal: Principal, actor_type: ActorType = ActorType.USER) -> "Who":
-        """The same request, now that we know who sent it."""
+        """The same request with its authenticated principal."""
         return replace(self, principal=principal, actor_type=actor_type)
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What was acted on. ``data`` holds what a reader needs to recognise it once it is gone: a name, a title.
+    """The resource of an event. ``data`` holds what identifies it to a reader after its deletion: a name, a title.
 
-    ``space_path`` says where it stands, from the top down, if it is one of many below something else: a task in
+    ``space_path`` is its path from the top down, if it belongs to a parent: a task in
     ``queue/type``, a run in ``schedule/execution``. Anything else has none.
     """
 

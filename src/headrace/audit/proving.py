@@ -1,4 +1,4 @@
-"""Proofs: that one event was sealed, for somebody who has neither the database nor the product."""
+"""Proofs that an event was sealed, verifiable without the database and the product."""
 
 from headrace.audit import merkle, seals
 from headrace.audit.canonical import CANONICAL
@@ -17,8 +17,8 @@ WHERE id = $1::text AND created_at = headrace.instant_of_millis(headrace.typeid_
 
 
 async def prove(tx: Tx, event_id: str) -> dict[str, object]:
-    """The event's bytes, the way from their hash to the root of its seal, and the seal. ``examples/check_proof.py``
-    shows all there is to checking it. ``NotSealed`` for an event of the last minutes."""
+    """The event's bytes, the path from their hash to the root of its seal, and the seal. ``examples/check_proof.py``
+    verifies it. ``NotSealed`` for an event of the last minutes."""
     row = await tx.fetchrow(EVENT, event_id)
     if row is None:
         raise EventNotFound
@@ -27,7 +27,7 @@ async def prove(tx: Tx, event_id: str) -> dict[str, object]:
         raise NotSealed
     leaves = await seals.find_leaves(tx, seal.number)
     if leaves is None or row["leaf"] not in leaves.hashes:
-        raise EventNotFound("This event is not what was sealed: run `headrace audit verify`.")
+        raise EventNotFound("This event differs from its sealed form: run `headrace audit verify`.")
     index = list(leaves.hashes).index(row["leaf"])
     return {
         "format": FORMAT,

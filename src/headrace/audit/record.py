@@ -1,4 +1,4 @@
-"""The only way into the trail."""
+"""Writes audit events; the only code that does."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,8 +13,8 @@ from headrace.audit.text import clean, short
 from headrace.database import Tx
 
 _ID_TAIL = 16  # letters of an id after its millisecond
-_LONGEST_USER_AGENT = 512
-_LONGEST_FACT = 2_000
+_MAX_USER_AGENT_LENGTH = 512
+_MAX_FACT_LENGTH = 2_000
 
 
 async def record(
@@ -28,11 +28,11 @@ async def record(
     data: Mapping[str, str] | None = None,
     now: datetime | None = None,
 ) -> EventId:
-    """Add one event to the trail, in the transaction of the change that it tells of: both happen or neither does.
+    """Add an event to the trail, in the transaction of the change: both commit or neither does.
 
     ``old`` and ``new`` are the stored rows (records, mappings or dataclasses) before and after; only fields that
     ``redaction.FIELDS`` allows for this type are kept, and each side is cut to 64 KB. Nothing in a request can make
-    this fail: text that PostgreSQL would refuse is mended, what is too long is cut.
+    this fail: text that PostgreSQL would refuse is cleaned, long text is truncated.
     """
     before, after = redaction.show(resource.type, old, new)
     event = store.NewEvent(
@@ -47,7 +47,7 @@ async def record(
         space_path=short(resource.space_path, 512),
         diff_object=diff_object(before, after),
         client_ip=address(who.client_ip),
-        user_agent=short(who.user_agent, _LONGEST_USER_AGENT),
+        user_agent=short(who.user_agent, _MAX_USER_AGENT_LENGTH),
         request_method=short(who.request_method, 16),
         request_id=short(who.request_id, 128),
         data=_facts(data) if data else None,
@@ -58,28 +58,30 @@ async def record(
 
 
 async def record_read(tx: Tx, who: Who, resource: Resource) -> None:
-    """Record a read of another user's resource, unless the same principal looked at it in the same way within the
-    last ten minutes: a program that waits for a task asks for it several times a second."""
-    seen = await store.was_read(
+    """Record a read of another user's resource, unless the same principal read it in the same way within the last ten
+    minutes: a program that polls a task reads it several times a second."""
+    seen = await store.was_read_recently(
         tx,
         resource_type=resource.type,
         identifier=short(resource.identifier, 255) or "",
         uid=who.principal.uid,
         username=short(who.principal.username, 255) or "",
         client_ip=address(who.client_ip),
-        user_agent=short(who.user_agent, _LONGEST_USER_AGENT),
+        user_agent=short(who.user_agent, _MAX_USER_AGENT_LENGTH),
     )
     if not seen:
         await record(tx, who, Action.READ, resource)
 
 
 def _facts(data: Mapping[str, str]) -> dict[str, str]:
-    return {clean(name): short(value, _LONGEST_FACT) or "" for name, value in redaction.without_secrets(data).items()}
+    return {
+        clean(name): short(value, _MAX_FACT_LENGTH) or "" for name, value in redaction.without_secrets(data).items()
+    }
 
 
-@lru_cache(maxsize=1024)  # few come often
+@lru_cache(maxsize=1024)  # a few addresses send most requests
 def address(text: str | None) -> str | None:
-    """An address as inet reads it, without a zone; None for what is not one (a Unix socket, a test client)."""
+    """An address as inet reads it, without a zone; None otherwise (a Unix socket, a test client)."""
     try:
         return None if text is None else str(ip_address(text.partition("%")[0]))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Which fields of which thing may enter the trail: an allow-list, so that a new secret column is not logged by default.
+"""The allow-list of fields in the trail for each resource type, so that new secret columns are not logged by default.
 
-A field that is not on the list leaves no value behind. If it differs between the two sides, the new one says
-``(changed)``: that a password was replaced is worth knowing, what it was is not (A-09).
+Values of other fields are not recorded. If one differs between the two sides, the new side says ``(changed)``: so the
+trail shows that a password was replaced, without its value (A-09).
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ def _fields(*groups: str) -> frozenset[str]:
     return frozenset(name for group in groups for name in group.split())
 
 
-# Left out on purpose: e-mail addresses and telephone numbers, which the trail could not forget when an account goes;
-# what people write into tasks and schedules (payload, data, result), for nobody knows what is in it; addresses of
-# webhooks, which often are secrets themselves; and what workers write, which has its own logs.
+# Left out on purpose: e-mail addresses and telephone numbers, which could not be erased with an account; user data of
+# tasks and schedules (payload, data, result), which may hold anything; URLs of webhooks, which often are secrets; and
+# output of workers, which has its own logs.
 FIELDS: Mapping[ResourceType, frozenset[str]] = {
     ResourceType.USER: _fields("id username status role version last_login_at created_at updated_at deleted_at"),
     ResourceType.SESSION: _fields("id user_id client_ip user_agent created_at last_seen_at expires_at revoked_at"),
@@ -94,9 +94,9 @@ FIELDS: Mapping[ResourceType, frozenset[str]] = {
 def show(
     type_: ResourceType, old: object | None, new: object | None
 ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-    """Both sides with the allowed fields only; takes stored rows, mappings and dataclasses."""
+    """Both sides with the allowed fields only; accepts stored rows, mappings and dataclasses."""
     allowed = FIELDS.get(type_, frozenset())
-    before, after = _keep(old, allowed), _keep(new, allowed)
+    before, after = _allowed_fields(old, allowed), _allowed_fields(new, allowed)
     if before is not None and after is not None:
         hidden = {*_names(old), *_names(new)} - allowed
         was, is_ = _values(old, hidden), _values(new, hidden)
@@ -105,14 +105,14 @@ def show(
 
 
 def without_secrets(data: Mapping[str, str]) -> dict[str, str]:
-    """Free-form facts, for the day somebody hands over a secret among them after all."""
+    """Free-form facts with secret-like fields hidden, as a second line of defence."""
     return {
         name: HIDDEN if any(word in name.lower() for word in _SECRET_WORDS) else value for name, value in data.items()
     }
 
 
 def hide_secrets(value: Any) -> Any:
-    """The same for what another system wrote, at any depth: nobody has said which of its fields may be seen."""
+    """The same for data of other systems, at any depth, because it has no allow-list."""
     if isinstance(value, Mapping):
         return {key: HIDDEN if _is_secret(str(key)) else hide_secrets(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -125,12 +125,12 @@ def _is_secret(name: str) -> bool:
     return any(word in lowered for word in (*_SECRET_WORDS, *_FOREIGN_SECRET_WORDS))
 
 
-def _keep(row: object | None, allowed: AbstractSet[str]) -> dict[str, Any] | None:
+def _allowed_fields(row: object | None, allowed: AbstractSet[str]) -> dict[str, Any] | None:
     return None if row is None else _values(row, allowed)
 
 
 def _values(row: object, wanted: AbstractSet[str]) -> dict[str, Any]:
-    """The row's fields that are wanted, in its own order."""
+    """The wanted fields of a row, in the row's order."""
     if isinstance(row, Mapping | Row):
         return {name: value for name, value in row.items() if name in wanted}
     return {name: getattr(row, name) for name in _names(row) if name in wanted}

@@ -1,8 +1,8 @@
-"""Sealing: what has been committed is bound to all before it, within minutes, by whichever process comes first.
+"""Sealing: committed events are chained to all earlier ones within minutes, by any process.
 
-Events commit out of order, and a seal must never be surprised by a late one. So a round first notes how far numbers
-have been given out, then waits until nobody who may hold one of them is still writing, and only then seals up to the
-note. Nobody waits for the sealer: it looks at the locks that writers hold, and takes none of its own.
+Events commit out of order, and none may commit below an existing seal. So a round first reads the last drawn sequence
+number, then waits for the transactions that may hold one of these numbers, and only then seals up to it. The sealer
+blocks no writer: it reads their locks in pg_locks, and takes none of its own.
 """
 
 import asyncio
@@ -22,15 +22,15 @@ from headrace.loops import repeat
 log = logs.get(__name__)
 
 BATCH = 1024
-_BATCHES = 20  # in one transaction
-_PATIENCE_S = 10.0
-_LOOK_EVERY_S = 0.05
+_BATCHES = 20  # batches in one transaction
+_MAX_WAIT_S = 10.0
+_POLL_INTERVAL_S = 0.05
 _LOCK = 0x61756469_7473656C  # "auditsel"
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What a round did. ``waiting`` says that somebody kept on writing: the next round will do it."""
+    """The result of a round. ``waiting``: a writer did not end in time, so the next round continues."""
 
     seals: int = 0
     events: int = 0
@@ -38,7 +38,7 @@ class Sealed:
 
 
 class Sealer:
-    """``heads`` is told the last seal after each round: where it is kept, an end that is cut off is missed."""
+    """``heads`` stores the last seal after each round, so that a removed end of the trail is detected."""
 
     def __init__(
         self,
@@ -46,22 +46,22 @@ class Sealer:
         key: SigningKey | None = None,
         *,
         heads: KeptHeads | None = None,
-        patience: float = _PATIENCE_S,
+        patience: float = _MAX_WAIT_S,
     ) -> None:
         self._db = db
         self._key = key
         self._heads = heads
         self._patience = patience
-        self._kept = 0  # the number of the last head that this process has kept
+        self._kept = 0  # the number of the last head that this process stored
 
     async def run_once(self) -> Sealed:
-        """Seal what was committed before this call; any number of processes may try, one does it."""
+        """Seal events committed before this call; of several processes one does it."""
         done = await self._seal_all()
         await self._keep_head()
         return done
 
     async def _seal_all(self) -> Sealed:
-        up_to = await self._given_out()
+        up_to = await self._last_drawn_number()
         if not await self._writers_gone():
             return Sealed(waiting=True)
         total = Sealed()
@@ -73,7 +73,7 @@ class Sealer:
                 return total
 
     async def _keep_head(self) -> None:
-        """Only what is committed; the next round tries again. Whoever sealed, every process keeps it."""
+        """Store the last committed seal; the next round retries. Every process stores it, whichever sealed."""
         if self._heads is None:
             return
         async with self._db.transaction(readonly=True) as tx:
@@ -88,16 +88,16 @@ class Sealer:
             self._kept = last.number
 
     async def run(self, every: timedelta) -> None:
-        """Seal every so often; an alarm tells of sealing that stands still."""
-        await repeat(self._run_once_if_ours, every, failed="audit.sealing_failed")
+        """Seal periodically; an alarm reports stalled sealing."""
+        await repeat(self._run_once_if_permitted, every, failed="audit.sealing_failed")
 
-    async def _run_once_if_ours(self) -> None:
-        done = await self.run_once() if await self.may_go_on() else Sealed()
+    async def _run_once_if_permitted(self) -> None:
+        done = await self.run_once() if await self.may_sign() else Sealed()
         if done != Sealed():
             log.info("audit.sealed", **asdict(done))
 
-    async def may_go_on(self) -> bool:
-        """A trail that is signed is left to whoever can sign: one process without the key would undo what it is for."""
+    async def may_sign(self) -> bool:
+        """Whether this process may seal: a signed trail is sealed only by processes with the key."""
         if self._key is not None:
             return True
         async with self._db.transaction(readonly=True) as tx:
@@ -107,12 +107,12 @@ class Sealer:
         log.debug("audit.sealing_left_to_signers", seal=last.number)
         return False
 
-    async def _given_out(self) -> int:
+    async def _last_drawn_number(self) -> int:
         async with self._db.transaction() as tx:
-            return await tx.fetchval(GIVEN_OUT) or 0
+            return await tx.fetchval(LAST_DRAWN_NUMBER) or 0
 
     async def _writers_gone(self) -> bool:
-        """Whether everyone who was writing when this was called has ended, within our patience."""
+        """Whether all transactions that were writing at the call ended within the maximum wait."""
         deadline = asyncio.get_running_loop().time() + self._patience
         open_: set[str] | None = None
         while True:
@@ -123,11 +123,13 @@ class Sealer:
                 return True
             if asyncio.get_running_loop().time() >= deadline:
                 return False
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_POLL_INTERVAL_S)
 
 
-GIVEN_OUT = "SELECT last_value FROM pg_sequences WHERE schemaname = 'headrace' AND sequencename = 'audit_events_seq'"
-# Whoever inserts locks the table before it takes a number, and keeps the lock to its end.
+LAST_DRAWN_NUMBER = (
+    "SELECT last_value FROM pg_sequences WHERE schemaname = 'headrace' AND sequencename = 'audit_events_seq'"
+)
+# An insert locks the table before it draws a number, and keeps the lock until its transaction ends.
 WRITERS = """
 SELECT DISTINCT virtualtransaction
 FROM pg_locks
@@ -136,7 +138,7 @@ WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND granted
   AND relation IN (SELECT relid FROM pg_partition_tree('headrace.audit_events'))
 """
 ONE_AT_A_TIME = "SELECT pg_try_advisory_xact_lock($1)"
-# With ties: of events with one number none may be left for later, when that number counts as sealed.
+# WITH TIES: events with equal numbers must be sealed together.
 UNSEALED = f"""
 SELECT seq, id, date_trunc('month', created_at AT TIME ZONE 'UTC')::date AS month, {LEAF} AS leaf
 FROM headrace.audit_events
@@ -147,7 +149,7 @@ FETCH FIRST ($3) ROWS WITH TIES
 
 
 async def seal_some(tx: Tx, up_to: int, key: SigningKey | None = None, *, now: datetime | None = None) -> Sealed:
-    """Seal the oldest of the events up to this number: nothing when another process is at it."""
+    """Seal the oldest events up to this number; does nothing while another process seals."""
     if not await tx.fetchval(ONE_AT_A_TIME, _LOCK):
         return Sealed()
     rows = await tx.fetch(UNSEALED, await seals.sealed_up_to(tx), up_to, BATCH * _BATCHES)
@@ -179,7 +181,7 @@ def _batches(rows: Sequence[Row]) -> Iterator[tuple[date, Sequence[Row]]]:
 
 
 def _end_of_batch(rows: Sequence[Row], first: int) -> int:
-    """Never between equal numbers: a seal is over a range of them, and the second half would have none of its own."""
+    """The end of a batch, never between equal numbers, because a seal covers a range of numbers."""
     end = min(first + BATCH, len(rows))
     while end < len(rows) and rows[end]["seq"] == rows[end - 1]["seq"]:
         end += 1

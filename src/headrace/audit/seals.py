@@ -1,4 +1,4 @@
-"""Seals: what was there, as one hash for a batch of events, each bound to all before it."""
+"""Seals: one hash for a batch of events, each chained to all earlier seals."""
 
 import hashlib
 import uuid
@@ -18,7 +18,7 @@ NOTHING_BEFORE = bytes(32)
 PREFIX = "aud"
 
 _ID_SIZE = 16
-# A TypeID's letters as those of Python's base 32, which differ: int() is far faster than a loop over the letters.
+# Maps a TypeID's alphabet to that of int(text, 32), which is far faster than a loop over the letters.
 _LETTERS = str.maketrans("0123456789abcdefghjkmnpqrstvwxyz", "0123456789abcdefghijklmnopqrstuv")
 
 LEAF = f"sha256('\\x00'::bytea || convert_to({CANONICAL}, 'UTF8'))"
@@ -26,7 +26,7 @@ LEAF = f"sha256('\\x00'::bytea || convert_to({CANONICAL}, 'UTF8'))"
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """The events of one month with ``after_seq < seq <= last_seq``, as they were when this was made."""
+    """The events of one month with ``after_seq < seq <= last_seq``, at the time of sealing."""
 
     number: int
     month: date
@@ -41,14 +41,14 @@ class Seal:
     signature: bytes | None = None
 
     def expected_chain(self) -> bytes:
-        """The hash of all the rest, and so of everything before it."""
+        """The hash of all other fields, including the previous chain hash."""
         facts = (self.number, self.month, self.after_seq, self.last_seq, self.events)
         lines = (FORMAT, *facts, self.root.hex(), self.previous.hex(), micros(self.sealed_at))
         return hashlib.sha256("\n".join(map(str, lines)).encode()).digest()
 
     @classmethod
     def from_json(cls, line: Mapping[str, Any]) -> Self:
-        """What ``as_json`` gave; ValueError, KeyError or TypeError if it is something else."""
+        """The inverse of ``as_json``; raises ValueError, KeyError or TypeError."""
         signed_by, signature = line["signed_by"], line["signature"]
         return cls(
             number=int(line["number"]),
@@ -83,7 +83,7 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Leaves:
-    """What a root was made of."""
+    """The ids and hashes under a root."""
 
     ids: Sequence[EventId]
     hashes: Sequence[bytes]
@@ -101,7 +101,9 @@ def pack_ids(event_ids: Iterable[str]) -> bytes:
 def _packed(event_id: str) -> bytes:
     try:
         return int(event_id[-26:].translate(_LETTERS), 32).to_bytes(17)[1:]
-    except ValueError:  # written by hand, past everything of ours: sealed like all others, and named by its place only
+    except (
+        ValueError
+    ):  # inserted by hand with a foreign id: sealed like all others, and identified only by its position
         return bytes(_ID_SIZE)
 
 
@@ -131,12 +133,12 @@ SEALED_OF_MONTH = "SELECT coalesce(max(last_seq), 0) FROM headrace.audit_seals W
 
 
 async def sealed_up_to(tx: Tx, month: date | None = None) -> int:
-    """The last number that is sealed: of all events, or of one month's."""
+    """The last sealed number, of all events or of one month."""
     found: int = await (tx.fetchval(SEALED_ALL) if month is None else tx.fetchval(SEALED_OF_MONTH, month))
     return found
 
 
-# An event that was imported is older than its place in the trail. It came after the last seal, or would be in it.
+# An imported event is older than its position. It arrived after the last seal, or it would be sealed.
 UNSEALED_FOR = """
 SELECT now() - greatest(event.created_at, (SELECT sealed_at FROM headrace.audit_seals ORDER BY number DESC LIMIT 1))
 FROM headrace.audit_events AS event
@@ -147,7 +149,7 @@ LIMIT 1
 
 
 async def unsealed_for(tx: Tx) -> timedelta | None:
-    """How long the first event that no seal holds has waited for one; None when all are sealed."""
+    """The age of the first unsealed event; None when all are sealed."""
     waited: timedelta | None = await tx.fetchval(UNSEALED_FOR)
     return waited
 
@@ -165,7 +167,7 @@ SELECT {_COLUMNS} FROM headrace.audit_seals WHERE month = $1 AND last_seq >= $2 
 
 
 async def find_holding(tx: Tx, month: date, seq: int) -> Seal | None:
-    """The seal over the event with this number."""
+    """The seal that covers the event with this number."""
     row = await tx.fetchrow(SEAL_OF, month, seq)
     return _seal(row) if row else None
 
@@ -179,7 +181,7 @@ INSERT_LEAVES = "INSERT INTO headrace.audit_leaves (seal, month, ids, leaves) VA
 
 
 async def insert(tx: Tx, made: Sequence[tuple[Seal, bytes, bytes]]) -> None:
-    """Seals with the ids and the hashes that they were made of."""
+    """Insert seals with the ids and hashes of their events."""
     await tx.executemany(
         INSERT_SEAL,
         [

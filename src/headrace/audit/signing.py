@@ -1,4 +1,4 @@
-"""Ed25519 over the chain of seals: whoever owns the database but not the key cannot make up another history."""
+"""Ed25519 signatures of the chain of seals: without the key, the database's owner cannot forge another history."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ _SIZE = 32
 
 
 class SigningKey:
-    """The deployment's key: any 32 bytes that nobody else knows."""
+    """The deployment's signing key: 32 secret bytes."""
 
     def __init__(self, seed: bytes) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)
@@ -29,7 +29,7 @@ def is_signed(message: bytes, signature: bytes, public: bytes) -> bool:
 
 
 def read_key(text: str) -> bytes:
-    """A key as settings and files write it: 32 bytes in base64. ``ValueError`` for anything else."""
+    """Parse a key of settings and files: 32 bytes in base64. ``ValueError`` otherwise."""
     try:
         key = base64.b64decode(text, validate=True)
     except binascii.Error:

@@ -9,7 +9,7 @@ from headrace.database import Tx
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A row of audit_events, all but its id and its time."""
+    """A row of audit_events without its id and time."""
 
     action: Action
     resource_type: ResourceType
@@ -26,9 +26,9 @@ class NewEvent:
     trace_id: str | None
 
 
-# An event is dated by the database's clock: ten machines have ten clocks, and a trail is read in one order. Its id
-# must hold the same millisecond, so the id is finished here: the time is exactly the first ten of the 26 letters, and
-# $1 brings the other sixteen. clock_timestamp() rather than now(): what a long transaction did last is dated last.
+# Events are dated by the database's clock, which is one for all machines. The id must hold the same millisecond, so it
+# is completed here: the first ten of its 26 letters are the time, and $1 has the other sixteen. clock_timestamp()
+# rather than now(), so that events of a long transaction are dated in order.
 INSERT_EVENT = """
 INSERT INTO headrace.audit_events (
   id, "timestamp", created_at, action, resource_type, resource, "user", space_path, diff_object,
@@ -37,7 +37,7 @@ INSERT INTO headrace.audit_events (
 SELECT
   'aud_' || headrace.letters_of_millis(millis) || $1::text,
   millis, created_at, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-FROM (  -- volatile, so looked at once
+FROM (  -- volatile, so evaluated once
   SELECT date_trunc('milliseconds', coalesce($2::timestamptz, clock_timestamp())) AS created_at
 ) AS clock
 CROSS JOIN LATERAL (SELECT (extract(epoch FROM created_at) * 1000)::bigint AS millis) AS unix
@@ -46,7 +46,7 @@ RETURNING id
 
 
 async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | None = None) -> EventId:
-    """Write one event and give its id: the millisecond of now, then ``tail``."""
+    """Insert an event and return its id: the present millisecond, then ``tail``."""
     return EventId(
         await tx.fetchval(
             INSERT_EVENT,
@@ -69,7 +69,7 @@ async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | No
     )
 
 
-# By the index on the identifier. Down to the millisecond of the id, and by months as they are stored.
+# Uses the index on the identifier; the time bounds also prune partitions.
 WAS_READ = """
 SELECT EXISTS (
   SELECT FROM headrace.audit_events
@@ -79,10 +79,10 @@ SELECT EXISTS (
     AND client_ip IS NOT DISTINCT FROM $5 AND user_agent IS NOT DISTINCT FROM $6
 )
 """
-_SAME_LOOK = timedelta(minutes=10)
+_REPEATED_READ_WINDOW = timedelta(minutes=10)
 
 
-async def was_read(
+async def was_read_recently(
     tx: Tx,
     *,
     resource_type: str,
@@ -92,8 +92,8 @@ async def was_read(
     client_ip: str | None,
     user_agent: str | None,
 ) -> bool:
-    """Whether this principal has looked at it from there within the last ten minutes."""
+    """Whether this principal read it from this address within the last ten minutes."""
     seen: bool = await tx.fetchval(
-        WAS_READ, resource_type, identifier, uid, username, client_ip, user_agent, _SAME_LOOK
+        WAS_READ, resource_type, identifier, uid, username, client_ip, user_agent, _REPEATED_READ_WINDOW
     )
     return seen

@@ -1,4 +1,4 @@
-"""Text that PostgreSQL takes: it refuses NUL in text and jsonb, and UTF-8 has no lone surrogates."""
+"""Text that PostgreSQL accepts: it refuses NUL in text and jsonb, and UTF-8 has no lone surrogates."""
 
 import re
 
@@ -8,12 +8,12 @@ ELLIPSIS = "…"
 
 
 def clean(text: str) -> str:
-    """The same text, with what the database would refuse replaced by U+FFFD."""
+    """The text with unstorable characters replaced by U+FFFD."""
     return _REFUSED.sub(REPLACEMENT, text)
 
 
 def short(text: str | None, limit: int) -> str | None:
-    """Clean text of at most ``limit`` characters; an ellipsis says where it was cut."""
+    """Clean text of at most ``limit`` characters; an ellipsis marks a truncation."""
     if text is None:
         return None
     text = clean(text)

@@ -1,4 +1,4 @@
-"""Is the trail what it was? Every seal is recomputed from the events; the first thing that does not fit is named."""
+"""Verifies the trail: recomputes every seal from its events, and reports the first inconsistency."""
 
 import asyncio
 from collections import deque
@@ -20,24 +20,24 @@ from typing import Any
 from headrace.audit import merkle, seals
 from headrace.audit.findings import Finding, Flaw, FlawFound, compare, fits, verify_rows
 from headrace.audit.heads import HeadCheck, KeptHeads
-from headrace.audit.sealing import GIVEN_OUT
+from headrace.audit.sealing import LAST_DRAWN_NUMBER
 from headrace.audit.seals import LEAF, NOTHING_BEFORE, Leaves, Seal
 from headrace.audit.signing import is_signed
 from headrace.database import Database
 from headrace.errors import NotFound
 
-_WINDOW = 32  # seals that one query reads
-_NUMBERS = 1_000_000  # that one query looks for repeated ones among
-_LANES = 4  # queries at once: a server uses a core for each
+_WINDOW = 32  # seals read by one query
+_NUMBERS = 1_000_000  # numbers that one query searches for duplicates
+_LANES = 4  # concurrent queries: a server uses a core for each
 
 Report = Callable[[int, int], None]
 """(events done, events in all)"""
 
 Archive = Callable[[date], AsyncGenerator[Mapping[str, Any], None]]
-"""The archived rows of a month by ``seq``; jsonb columns as their text. Closed when a row does not fit."""
+"""The archived rows of a month by ``seq``; jsonb columns as their text. Closed at the first inconsistent row."""
 
 Retired = Callable[[], Awaitable[Collection[date]]]
-"""The months that are not in the trail any more, as of now."""
+"""The months that are no longer in the trail, as of now."""
 
 
 async def _none() -> Collection[date]:
@@ -46,7 +46,7 @@ async def _none() -> Collection[date]:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What was compared. ``unsealed`` events are too new to be bound to anything yet."""
+    """Counts of a verification. ``unsealed`` events are too new to have a seal."""
 
     seals: int
     events: int
@@ -54,18 +54,17 @@ class Verified:
     signed_up_to: int
     not_looked_at: Sequence[date]
     heads: int = 0  # kept outside the database, and compared
-    numbers_without_event: int = 0  # after the last event: given out, and not (or no longer) used
+    numbers_without_event: int = 0  # drawn after the last event, and not (or no longer) used
     finding: Finding | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyMode:
-    """What is known from elsewhere: keys that may have signed, seals that were exported, heads that were kept, months
-    that were retired."""
+    """Evidence from elsewhere: trusted keys, exported seals, kept heads, retired months."""
 
     keys: Collection[bytes] = ()
     exported: Mapping[int, bytes] = field(default_factory=dict)  # number → chain
-    retired: Retired = _none  # asked again when something does not fit: a month may leave while we read
+    retired: Retired = _none  # called again after an inconsistency: a month may be retired meanwhile
     archive: Archive | None = None
     heads: KeptHeads | None = None
 
@@ -73,7 +72,7 @@ class VerifyMode:
 async def verify(
     db: Database, *, month: date | None = None, against: VerifyMode | None = None, report: Report = lambda *_: None
 ) -> Verified:
-    """Recompute every seal (of one month, if given; the chain is always checked whole)."""
+    """Recompute every seal (of one month, if given; the whole chain is always checked)."""
     return await _Verification(db, month, against or VerifyMode(), report).run()
 
 
@@ -88,8 +87,8 @@ class _Verification:
         self._seals = 0
         self._last: Seal | None = None
         self._signed_up_to = 0
-        self._months: dict[date, int] = {}  # and the last number that is sealed in each
-        self._seals_of: dict[date, list[Seal]] = {}  # those whose events are asked about
+        self._months: dict[date, int] = {}  # with the last sealed number of each
+        self._seals_of: dict[date, list[Seal]] = {}  # seals whose events are verified
         self._retired: Collection[date] = ()
         self._heads = HeadCheck(against.heads, frozenset(against.keys))
 
@@ -97,16 +96,16 @@ class _Verification:
         self._retired = await self._against.retired()
         await self._heads.load()
         async with self._db.transaction(readonly=True) as tx:
-            given_out = await tx.fetchval(GIVEN_OUT) or 0
+            last_drawn_number = await tx.fetchval(LAST_DRAWN_NUMBER) or 0
             self._total = await tx.fetchval(SEALED_EVENTS, self._month)
         finding = None
         try:
             await self._check_seals()
-            await self._check_end(given_out)
+            await self._check_end(last_drawn_number)
             await self._check_archives()
-            await self._look_for_added()
+            await self._find_added()
             if self._month is None:
-                await self._look_for_repeated(given_out)
+                await self._find_repeated(last_drawn_number)
         except FlawFound as found:
             finding = found.finding
         async with self._db.transaction(readonly=True) as tx:
@@ -116,12 +115,12 @@ class _Verification:
         return Verified(
             *(self._seals, self._done, unsealed, self._signed_up_to, looked_at_nowhere),
             heads=self._heads.count,
-            numbers_without_event=max(0, given_out - last),
+            numbers_without_event=max(0, last_drawn_number - last),
             finding=finding,
         )
 
     async def _check_seals(self) -> None:
-        """Seals in order; their events are read ahead, several windows at a time."""
+        """Check seals in order; events are read ahead, several windows at a time."""
         lanes = max(1, min(_LANES, self._db.config.pool_max - 1))
         reading: deque[tuple[Sequence[Seal], asyncio.Task[dict[int, bytes]]]] = deque()
         try:
@@ -181,15 +180,15 @@ class _Verification:
                 continue
             if seal.month not in self._retired and not fits(seal, merkle.split(found[seal.number])):
                 finding = await self._name(seal)
-                if not await self._has_left(seal.month):
+                if not await self._was_retired(seal.month):
                     raise FlawFound(finding)
             self._seals_of.setdefault(seal.month, []).append(seal)
             if seal.month not in self._retired:
                 self._done += seal.events
         self._report(self._done, self._total)
 
-    async def _has_left(self, month: date) -> bool:
-        """Whether the month has been retired since we began: all of it is then looked for where it went."""
+    async def _was_retired(self, month: date) -> bool:
+        """Whether the month was retired since the start: it is then verified in its archive."""
         before, self._retired = self._retired, await self._against.retired()
         left = [seal for of, found in self._seals_of.items() if of in self._retired for seal in found]
         self._done -= sum(seal.events for seal in left if seal.month not in before)
@@ -211,7 +210,7 @@ class _Verification:
             raise FlawFound(Finding(Flaw.SEAL, message, seal=seal.number))
         if self._against.exported.get(seal.number, seal.chain) != seal.chain:
             raise FlawFound(
-                Finding(Flaw.EXPORT, f"Seal {seal.number} is not the one that was exported.", seal=seal.number)
+                Finding(Flaw.EXPORT, f"Seal {seal.number} differs from the exported one.", seal=seal.number)
             )
         self._check_signature(seal)
         self._heads.compare(seal)
@@ -231,29 +230,29 @@ class _Verification:
         self._signed_up_to = seal.number
 
     def _check_exported(self) -> None:
-        """A trail that was cut off at its end is whole in itself; only what was exported before tells."""
+        """Detect a removed end by exported seals: a shortened trail is consistent in itself."""
         known = max(self._against.exported, default=0)
         if known > (self._last.number if self._last else 0):
             raise FlawFound(Finding(Flaw.EXPORT, f"Seal {known}, which was exported, is missing.", seal=known))
 
     def _check_signed(self) -> None:
-        """One signature holds for all before it. What comes after the last is whole in itself, and may be made up."""
+        """Require a signature near the end: one covers all earlier seals, but later ones could be forged."""
         last = self._last.number if self._last else 0
         if self._against.keys and self._signed_up_to < last:
             unsigned = self._signed_up_to + 1
             message = f"No trusted key has signed seal {unsigned} or one after it."
             raise FlawFound(Finding(Flaw.SIGNATURE, message, seal=unsigned))
 
-    async def _check_end(self, given_out: int) -> None:
-        """An end that was cut off leaves a trail that is whole: only what is kept elsewhere tells, or a number."""
+    async def _check_end(self, last_drawn_number: int) -> None:
+        """Detect a removed end by kept heads or by drawn numbers: a shortened trail is consistent in itself."""
         needed = self._last is not None and not self._against.exported
         if finding := await self._heads.conclude(self._last, needed=needed):
             raise FlawFound(finding)
-        if self._against.keys and self._last is None and given_out:
+        if self._against.keys and self._last is None and last_drawn_number:
             async with self._db.transaction(readonly=True) as tx:
                 empty = await tx.fetchval(LAST_NUMBER) == 0
             if empty:
-                message = f"The trail is empty, and yet numbers up to {given_out} were given to its events."
+                message = f"The trail is empty, although numbers up to {last_drawn_number} were drawn for events."
                 raise FlawFound(Finding(Flaw.CUT, message))
 
     async def _name(self, seal: Seal) -> Finding:
@@ -264,7 +263,7 @@ class _Verification:
 
     @property
     def _sealed_up_to(self) -> int:
-        """Not the last seal's last number: that may be of a month whose last event came before another's."""
+        """The highest sealed number; not the last seal's, because months end at different numbers."""
         return max(self._months.values(), default=0)
 
     async def _leaves(self, number: int) -> Leaves | None:
@@ -288,11 +287,11 @@ class _Verification:
             self._done += sum(seal.events for seal in of_month)
             self._report(self._done, self._total)
 
-    async def _look_for_added(self) -> None:
-        """Events that took the number of one long sealed, in months or behind seals where nobody would look."""
+    async def _find_added(self) -> None:
+        """Find events inserted with an already sealed number, in any month."""
         async with self._db.transaction(readonly=True) as tx:
             await tx.execute(PLAN_FOR_THIS_MONTH)
-            # Seals begin at the first number: below it nothing would ever be sealed, or missed.
+            # Seals begin at number 1: events below it would never be sealed.
             event_id = await tx.fetchval(BELOW)
             for start, end, after in _unsealed_ranges(self._months):
                 if event_id is None and (self._month is None or start <= bounds(self._month)[0] < end):
@@ -300,25 +299,25 @@ class _Verification:
         if event_id is not None:
             raise FlawFound(Finding(Flaw.ADDED, f"{event_id} was added after its time was sealed.", event_id=event_id))
 
-    async def _look_for_repeated(self, given_out: int) -> None:
-        """Numbers that stand at two events. Within a month a key forbids it; over all of them, only the sequence."""
+    async def _find_repeated(self, last_drawn_number: int) -> None:
+        """Find numbers of more than one event. A key prevents it within a month, only the sequence across months."""
         async with self._db.transaction(readonly=True) as tx:
             first = await tx.fetchval(FIRST_NUMBER)
-        for after in range(first - 1, max(given_out, self._sealed_up_to), _NUMBERS):
+        for after in range(first - 1, max(last_drawn_number, self._sealed_up_to), _NUMBERS):
             async with self._db.transaction(readonly=True) as tx:
                 number = await tx.fetchval(REPEATED, after, after + _NUMBERS)
                 ids = [row["id"] for row in await tx.fetch(OF_NUMBER, number)] if number is not None else []
             if ids:
-                message = f"The number {number} stands at more than one event: {', '.join(ids)}."
+                message = f"The number {number} belongs to more than one event: {', '.join(ids)}."
                 raise FlawFound(Finding(Flaw.ADDED, message, event_id=ids[-1]))
 
 
 SEALED_EVENTS = "SELECT coalesce(sum(events), 0) FROM headrace.audit_seals WHERE $1::date IS NULL OR month = $1"
 UNSEALED = "SELECT count(*) FROM headrace.audit_events WHERE seq > $1"
-# A plan for whichever month knows that there are bounds, not that they hold all of it: it would look its days up in
-# another index, for every seal anew, and take longer the larger the month is.
+# A generic plan does not know that the bounds cover the whole month: it would use another index for every seal, and
+# take longer for larger months.
 PLAN_FOR_THIS_MONTH = "SET LOCAL plan_cache_mode = force_custom_plan"
-# Each seal's events by their index, in one text of bytes: a row for each event would cost more than its hash.
+# Each seal's leaves as one bytea: a row for each event would cost more than its hash.
 LEAVES = f"""
 SELECT number, leaves
 FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS seal (number, after_seq, last_seq)
@@ -354,7 +353,7 @@ def bounds(month: date) -> tuple[datetime, datetime]:
 
 
 def _unsealed_ranges(months: Mapping[date, int]) -> Iterator[tuple[datetime, datetime, int]]:
-    """All of time in pieces, each with the last number that is sealed in it."""
+    """Time ranges that cover all events, each with its last sealed number."""
     at = datetime.min.replace(tzinfo=UTC)
     for month, last in sorted(months.items()):
         start, end = bounds(month)

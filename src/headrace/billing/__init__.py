@@ -1,1 +1,1 @@
-"""Money: plans and subscriptions, what they allow, and the ledger that explains every unit."""
+"""Billing: plans, subscriptions, payments, and the ledger that accounts for every unit."""

@@ -1,4 +1,4 @@
-"""Changing a quota by hand: an administrator adds units, or takes away what is left, with a reason."""
+"""Adjusting a quota by hand: an administrator adds units, or removes remaining ones, with a reason."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ from headrace.billing.store import entitlements as store
 from headrace.billing.store import ledger
 from headrace.database import Tx
 
-MOST_UNITS = 1_000_000_000
-MOST_TOTAL = 2**31 - 1  # what the column holds
-LONGEST_KEY = 64
+MAX_ADJUSTMENT_UNITS = 1_000_000_000
+MAX_QUOTA = 2**31 - 1  # the column's range
+MAX_KEY_LENGTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +22,14 @@ class Adjusted:
 
 
 async def adjust(tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: str, key: str | None = None) -> Adjusted:
-    """Add ``units`` to an entitlement, or take them away if they are below 0. The same key again changes nothing,
-    in the month after it too.
+    """Add ``units`` to an entitlement, or remove them if negative. Idempotent by ``key``, also in the following month.
 
-    ``QuotaTooSmall`` if so many are not left: what is held or used stays granted.
+    ``QuotaTooSmall`` if fewer units are left: held and used ones cannot be removed.
     """
-    if units == 0 or abs(units) > MOST_UNITS:
-        raise AdjustmentInvalid(f"Give from 1 to {MOST_UNITS:,} units, with a minus sign to take them away.")
-    if key is not None and not 1 <= len(key) <= LONGEST_KEY:
-        raise AdjustmentInvalid(f"A key has 1 to {LONGEST_KEY} characters.")
+    if units == 0 or abs(units) > MAX_ADJUSTMENT_UNITS:
+        raise AdjustmentInvalid(f"Give from 1 to {MAX_ADJUSTMENT_UNITS:,} units, or with a minus sign to remove them.")
+    if key is not None and not 1 <= len(key) <= MAX_KEY_LENGTH:
+        raise AdjustmentInvalid(f"A key has 1 to {MAX_KEY_LENGTH} characters.")
     old = await store.lock_entitlement(tx, entitlement_id)
     if old is None:
         raise EntitlementNotFound
@@ -38,10 +37,8 @@ async def adjust(tx: Tx, who: Who, entitlement_id: str, units: int, *, reason: s
         if (before.entitlement_id, _signed(before)) != (old.id, units):
             raise AdjustmentKeyReused
         return Adjusted(old, before)
-    if old.quota_total + units > MOST_TOTAL:
-        raise AdjustmentInvalid(
-            f"An entitlement has {MOST_TOTAL:,} units at most, and {old.quota_total:,} are granted."
-        )
+    if old.quota_total + units > MAX_QUOTA:
+        raise AdjustmentInvalid(f"An entitlement has {MAX_QUOTA:,} units at most, and {old.quota_total:,} are granted.")
     new = await store.adjust_quota(tx, old.id, units)
     if new is None:
         raise QuotaTooSmall(f"Only {old.quota_left:,} of the {old.quota_total:,} units are left.", left=old.quota_left)

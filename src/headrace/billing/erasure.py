@@ -1,4 +1,4 @@
-"""What stays of a deleted account's money: ids, sums, units and times. What is open ends, free text goes."""
+"""Erases a deleted user's billing data: ids, sums, units and times stay; free text is removed, open orders end."""
 
 from collections.abc import AsyncGenerator
 
@@ -12,7 +12,7 @@ from headrace.database import Database
 
 
 class EndSubscriptions:
-    """Subscriptions end at once, orders that wait are closed; the ledger and what was paid stay, as the law wants."""
+    """Subscriptions end at once and waiting orders are closed; ledger and payments stay, as the law requires."""
 
     name = "billing"
 

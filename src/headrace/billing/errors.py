@@ -1,4 +1,4 @@
-"""What billing refuses.
+"""Errors of billing.
 
 NotFound   EntitlementNotFound
 Invalid    AdjustmentInvalid, UsageRangeInvalid
@@ -16,13 +16,13 @@ class EntitlementNotFound(NotFound):
 
 
 class AdjustmentInvalid(Invalid):
-    """An adjustment adds or takes away at least one unit."""
+    """An adjustment adds or removes at least one unit."""
 
     code = "adjustment_invalid"
 
 
 class QuotaTooSmall(Conflict):
-    """So many units are no longer left: those that are held or used cannot be taken away."""
+    """Too few units are left: held and used units cannot be removed."""
 
     code = "quota_too_small"
 
@@ -34,6 +34,6 @@ class AdjustmentKeyReused(Conflict):
 
 
 class UsageRangeInvalid(Invalid):
-    """The time must begin before it ends, and span 366 days at most."""
+    """The range must begin before it ends, and span at most 366 days."""
 
     code = "usage_range_invalid"

@@ -1,13 +1,13 @@
-"""What a plan offers beside its units: ``features_json``, an array of entries, and what they come to for one user.
+"""Features of plans: ``features_json``, an array of entries, and their combination for one user.
 
 >>> features = await features_of(tx, user_id)
 >>> features.units_for(MeteredMedia.VIDEO, Quality.HIGH, seconds=25)      # 6: two for each started 10 s
 >>> features.max_file_bytes(MeteredMedia.PDF)
 
-Who has several entitlements has the best of them all. What no entry says is as in the defaults: an image is a unit, so
-is a page or a slide, and so are each started ten seconds of a video, twice that at HIGH. An image costs so much each
-started 25 million pixels or ten frames, a video each started 2.5 million pixels of a frame. How much is stored and
-for how long is as in the settings.
+A user with several entitlements gets the best value of each feature. Defaults apply where no entry is present: one unit
+for an image, a page or a slide, and for each started ten seconds of a video, doubled at HIGH. An image is charged per
+started 25 million pixels or ten frames, a video per started 2.5 million pixels of a frame. Storage size and retention
+default to the settings.
 """
 
 import math
@@ -49,7 +49,7 @@ Bytes = Annotated[int, Field(ge=1, le=2**50)]
 
 
 class UnitsFeature(_Entry):
-    """What a file of one kind costs: so many units, for each started piece where it has pieces."""
+    """The price of one kind of file in units, for each started piece where it has pieces."""
 
     feature: Literal["units"]
     media_type: MeteredMedia
@@ -57,17 +57,20 @@ class UnitsFeature(_Entry):
     units: Whole
     per_seconds: Annotated[
         Whole | None,
-        Field(description="For each started span of this many seconds, at most 30 frames a second: videos."),
+        Field(description="Videos: charge for each started span of this many seconds, at most 30 frames a second."),
     ] = None
-    per_pages: Annotated[Whole | None, Field(description="For each started piece of so many pages or slides.")] = None
+    per_pages: Annotated[
+        Whole | None, Field(description="Charge for each started group of this many pages or slides.")
+    ] = None
     per_frames: Annotated[
-        Whole | None, Field(description="For each started group of this many frames of an animated image. Default: 10.")
+        Whole | None,
+        Field(description="Animated images: charge for each started group of this many frames. Default: 10."),
     ] = None
     per_pixels: Annotated[
         Whole | None,
         Field(
-            description="For each started block of this many pixels: of an image all its frames together, of a video "
-            "one frame, times what its length costs. Left out: 25,000,000 of an image, 2,500,000 of a video."
+            description="Charge for each started block of this many pixels: of an image all frames together, of a "
+            "video one frame, times the price of its length. Default: 25,000,000 for an image, 2,500,000 for a video."
         ),
     ] = None
 
@@ -81,21 +84,21 @@ class MaxFileBytes(_Entry):
 
 
 class StoredBytes(_Entry):
-    """How much a user may have stored at a time."""
+    """A user's storage limit in bytes."""
 
     feature: Literal["stored_bytes"]
     bytes: Bytes
 
 
 class Concurrency(_Entry):
-    """How many of a user's tasks run at once."""
+    """How many of a user's tasks may run at once."""
 
     feature: Literal["concurrency"]
     tasks: Whole
 
 
 class RetentionDays(_Entry):
-    """For how many days originals or results are kept."""
+    """Retention of originals or results in days."""
 
     feature: Literal["retention_days"]
     of: Literal["originals", "results"]
@@ -103,7 +106,7 @@ class RetentionDays(_Entry):
 
 
 class Label(_Entry):
-    """A line of the price list, for people to read."""
+    """A line of text in the price list."""
 
     feature: Literal["label"]
     text: Annotated[str, Field(min_length=1, max_length=120)]
@@ -135,7 +138,7 @@ _PIXELS_PER_PIECE = {MeteredMedia.IMAGE: 25_000_000, MeteredMedia.VIDEO: 2_500_0
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What the entries of one or more plans come to. One tuple for each plan: the best of them counts."""
+    """The combined features of one or more plans, one tuple for each plan; the best value counts."""
 
     plans: tuple[Sequence[Any], ...] = ((),)
 
@@ -149,7 +152,7 @@ class Features:
         frames: int = 1,
         pixels: int = 0,
     ) -> int:
-        """What one file costs, at least 1: by the plan that asks for the least. ``pixels`` are those of one frame."""
+        """The price of one file, at least 1, by the cheapest plan. ``pixels`` are those of one frame."""
         rules = [_rule(entries, media_type, quality) for entries in self.plans]
         return min(rule.units * _pieces(rule, pages, seconds, frames, pixels) for rule in rules)
 
@@ -157,9 +160,9 @@ class Features:
         return max(_file_bytes(entries, media_type) for entries in self.plans)
 
     def stored_bytes(self, default: int | None) -> int | None:
-        """How much may be stored; ``default`` is what the settings say, and None is no limit."""
+        """The storage limit; ``default`` is that of the settings, and None is no limit."""
         found = self._each(lambda e: e.bytes if isinstance(e, StoredBytes) else None)
-        return _most([default if value is None else value for value in found])
+        return _max_limit([default if value is None else value for value in found])
 
     @property
     def concurrency(self) -> int:
@@ -167,17 +170,17 @@ class Features:
         return max(_DEFAULT_CONCURRENCY if value is None else value for value in found)
 
     def retention(self, of: Literal["originals", "results"], default: timedelta | None) -> timedelta | None:
-        """How long files are kept; ``default`` is what the settings say, and None is for ever."""
+        """The retention of files; ``default`` is that of the settings, and None is for ever."""
         found = self._each(lambda e: timedelta(days=e.days) if isinstance(e, RetentionDays) and e.of == of else None)
-        return _most([default if value is None else value for value in found])
+        return _max_limit([default if value is None else value for value in found])
 
     def _each(self, value: Callable[[Any], T | None]) -> list[T | None]:
-        """What each plan says first; None where it says nothing."""
-        return [next((said for e in entries if (said := value(e)) is not None), None) for entries in self.plans]
+        """The first value of each plan; None for a plan without one."""
+        return [next((limit for e in entries if (limit := value(e)) is not None), None) for entries in self.plans]
 
 
-def _most(values: Sequence[Limit | None]) -> Limit | None:
-    """The largest; None, which is no limit, is larger than any."""
+def _max_limit(values: Sequence[Limit | None]) -> Limit | None:
+    """The largest limit; None is no limit."""
     bounded = [value for value in values if value is not None]
     return None if len(bounded) < len(values) else max(bounded)
 
@@ -188,8 +191,8 @@ def _rule(entries: Sequence[Any], media_type: MeteredMedia, quality: Quality) ->
 
 
 def _pieces(rule: UnitsFeature, pages: int, seconds: float, frames: int, pixels: int) -> int:
-    """How many pieces a file has. Frames and pixels count whatever the plan says: many photographs could be one
-    animated image otherwise, and four clips one clip of four times the size."""
+    """The number of charged pieces of a file. Frames and pixels count under every plan: otherwise many photographs
+    could be sent as one animated image, and four clips as one of four times the size."""
     if rule.media_type is MeteredMedia.IMAGE:
         by_frames = -(-frames // (rule.per_frames or _FRAMES_PER_PIECE))
         return max(1, by_frames, -(-frames * pixels // (rule.per_pixels or _PIXELS_PER_PIECE[rule.media_type])))
@@ -200,7 +203,7 @@ def _pieces(rule: UnitsFeature, pages: int, seconds: float, frames: int, pixels:
 
 
 def prices(stored: object) -> list[dict[str, Any]]:
-    """What files cost under a plan, with every default filled in: an entry for each kind, two where quality matters."""
+    """A plan's prices of files with all defaults: an entry for each kind, two where quality matters."""
     entries = read_features(stored)
     listed = []
     for media_type in MeteredMedia:
@@ -224,7 +227,7 @@ def _file_bytes(entries: Sequence[Any], media_type: MeteredMedia) -> int:
 
 
 def read_features(stored: object) -> Sequence[Any]:
-    """Entries as they are stored; what this release does not know (a newer one wrote it) is passed over."""
+    """Parse stored entries; unknown ones, written by a newer release, are skipped."""
     entries = []
     for each in stored if isinstance(stored, list) else []:
         try:
@@ -234,7 +237,7 @@ def read_features(stored: object) -> Sequence[Any]:
     return entries
 
 
-# Entitlements in their period: what was granted, whatever the plans say by now.
+# Entitlements in their period, with the features as granted: later changes of the plans do not apply.
 CURRENT = """
 SELECT features_json FROM headrace.entitlements
 WHERE user_id = $1 AND status = 'ACTIVE'
@@ -243,6 +246,6 @@ WHERE user_id = $1 AND status = 'ACTIVE'
 
 
 async def features_of(tx: Tx, user_id: str, *, now: datetime | None = None) -> Features:
-    """What this user's entitlements offer at present; the defaults for who has none."""
+    """The features of this user's present entitlements; the defaults if there are none."""
     rows = await tx.fetch(CURRENT, user_id, now)
     return Features(tuple(read_features(row["features_json"]) for row in rows) or ((),))

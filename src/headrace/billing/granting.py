@@ -1,4 +1,4 @@
-"""Units for a period: an entitlement and the ledger's row that says where it comes from, in one transaction."""
+"""Granting units for a period: an entitlement and its ledger entry, in one transaction."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from headrace.billing.refunded_tasks import order_cancellation
 from headrace.billing.store.entitlements import COLUMNS, entitlement_of
 from headrace.database import Row, Tx
 
-# Whoever grants the same period at the same moment waits at the unique index, and then finds it there.
+# A concurrent grant of the same period waits at the unique index, and then finds this row.
 INSERT_ENTITLEMENT = f"""
 INSERT INTO headrace.entitlements
   (id, user_id, plan_id, subscription_id, quota_total, quota_left, period_start, period_end, status, features_json)
@@ -20,7 +20,7 @@ FROM headrace.plans WHERE id = $3
 ON CONFLICT DO NOTHING
 RETURNING {COLUMNS}
 """
-# The key of an entitlement without a subscription is its plan's. One that was refunded may be granted anew.
+# The key of an entitlement without a subscription is its plan. A refunded one may be granted again.
 FIND_GRANTED = f"""
 SELECT {COLUMNS} FROM headrace.entitlements
 WHERE user_id = $1 AND plan_id = $2 AND subscription_id IS NOT DISTINCT FROM $3 AND period_start = $4
@@ -49,8 +49,8 @@ async def grant(
     features: Any = None,
     remark: str | None = None,
 ) -> Entitlement:
-    """Give a user units for a period. Granted again for the same subscription (without one: the same user and plan)
-    and start, it is the first entitlement, and nothing is written. ``features`` are the plan's own by default."""
+    """Grant a user units for a period. Idempotent by subscription (without one: by user and plan) and start: a repeated
+    call returns the first entitlement. ``features`` are the plan's own by default."""
     entitlement_id = ids.new("ent")
     row = await tx.fetchrow(
         INSERT_ENTITLEMENT,
@@ -67,13 +67,13 @@ async def grant(
         found = await tx.fetchrow(FIND_GRANTED, user_id, plan_id, subscription_id, period_start)
         assert found is not None, "the insert met this row"
         return entitlement_of(found)
-    if units > 0:  # the ledger has no rows about nothing
+    if units > 0:  # the ledger has no entries of zero units
         await tx.execute(INSERT_CREDIT, [ids.new("led")], [user_id], [entitlement_id], [units], remark)
     return entitlement_of(row)
 
 
-# Users who lack the plan's entitlement of this month. Locked against changes of their status, so that an account that
-# is just going gets none.
+# Users without the plan's entitlement of this month. Locked against changes of their status, so that an account under
+# deletion gets none.
 LACKING = """
 SELECT u.id, p.monthly_quota, p.features_json
 FROM headrace.plans AS p
@@ -99,7 +99,7 @@ RETURNING id, user_id
 async def grant_to_all(
     tx: Tx, *, plan_id: str, period_start: datetime, period_end: datetime, remark: str, limit: int
 ) -> int:
-    """Give everybody who lacks it a plan's units for a period, so many users at a time; gives how many got it."""
+    """Grant a plan's units for a period to all users without them, in batches; returns the number granted."""
     lacking = await tx.fetch(LACKING, plan_id, ids.SYSTEM_USER, period_start, limit)
     if not lacking:
         return 0
@@ -129,8 +129,8 @@ SUSPEND = "UPDATE headrace.entitlements SET status = 'SUSPENDED' WHERE id = $1 A
 
 
 async def suspend_entitlement(tx: Tx, entitlement_id: str) -> bool:
-    """Take back what is left of it. Tasks that hold some of it and wait are canceled soon; those that run finish, and
-    are charged to it."""
+    """Revoke its remaining units. Waiting tasks that hold some of them are canceled soon; running ones finish and are
+    charged to it."""
     suspended = await tx.count(SUSPEND, entitlement_id) == 1
     if suspended:
         await order_cancellation(tx, entitlement_id)
@@ -147,5 +147,5 @@ UPDATE headrace.entitlements SET status = 'EXPIRED' WHERE id IN (
 
 
 async def expire_entitlements(tx: Tx, *, now: datetime | None = None, limit: int) -> int:
-    """Note which periods are over; who asks goes by the period as well, so that nothing hangs on the minute."""
+    """Mark entitlements with past periods EXPIRED. Readers also check the period, so the exact time is irrelevant."""
     return await tx.count(EXPIRE, now, limit)

@@ -1,4 +1,4 @@
-"""Holding what tasks cost, in the transaction that creates them. Settling is the database's, with the task's end."""
+"""Holds the price of tasks in the transaction that creates them. The database settles holds when a task ends."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,16 +14,16 @@ from headrace.tasks.model import Change, Transition
 
 EXHAUSTED = "HR006"  # raised by headrace.hold_units
 
-# How long a submission waits while another transaction has locked the units of its user.
-LONGEST_WAIT = timedelta(seconds=2)
+# How long a submission waits for another transaction's lock on the units of its user.
+MAX_LOCK_WAIT = timedelta(seconds=2)
 HOLD = "SELECT headrace.hold_units_within($6, $1, $2, $3, $4, $5)"
 
 
 async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False) -> None:
-    """Hold what these tasks cost, or refuse them all with ``QuotaExhausted``; ``again`` for those tried once more.
+    """Hold the price of these tasks, or refuse all with ``QuotaExhausted``; ``again`` is for retried tasks.
 
-    What ends first is spent first, and one hold may lie in several entitlements. They stay locked until the transaction
-    ends: call it last. ``RowsLocked`` if another transaction has them for longer than ``LONGEST_WAIT``.
+    Entitlements that end first are spent first, and one hold may span several. They stay locked until the transaction
+    ends: call it last. ``RowsLocked`` if another transaction locks them for longer than ``MAX_LOCK_WAIT``.
     """
     try:
         await tx.execute(
@@ -33,7 +33,7 @@ async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False
             [each.units for each in transitions],
             [ids.new("led") for _ in transitions],
             again,
-            LONGEST_WAIT,
+            MAX_LOCK_WAIT,
         )
     except asyncpg.PostgresError as exc:
         if sqlstate_of(exc) != EXHAUSTED:
@@ -50,7 +50,7 @@ async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False
 
 
 def quota_exhausted(detail: str | None) -> QuotaExhausted:
-    """The error for what ``headrace.hold_units`` says in its detail."""
+    """The error for the detail that ``headrace.hold_units`` raises."""
     facts = orjson.loads(detail) if detail else {}
     if not facts:
         return QuotaExhausted()
@@ -59,7 +59,7 @@ def quota_exhausted(detail: str | None) -> QuotaExhausted:
 
 
 def quota_error(needed: int, left: int, renews_at: datetime | None) -> QuotaExhausted:
-    """The error for what costs more units than are left."""
+    """The error for a price above the remaining units."""
     if renews_at is None:
         when = "Subscribe to a plan, or to a larger one."
     else:
@@ -77,10 +77,10 @@ def _units(count: int) -> str:
 
 
 class BillingFollower:
-    """Holds what a task costs when it is created, and when somebody tries it again.
+    """Holds a task's price when it is created or retried.
 
-    Its end is settled by ``headrace.finish_tasks``, and not here: a worker whose program knows nothing of what the type
-    costs, because it was started before, settles it all the same.
+    ``headrace.finish_tasks`` settles it at the end, not this class: so a worker that started before the type had a
+    price settles it as well.
     """
 
     async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:

@@ -1,4 +1,4 @@
-"""Entitlements, usage and the ledger over HTTP."""
+"""Routes of entitlements, usage and the ledger."""
 
 import time
 from collections.abc import AsyncIterator
@@ -45,19 +45,19 @@ Reader = Annotated[Caller, Depends(scoped(Scope.BILLING_READ))]
 AdjustOnce = Annotated[Once, Depends(idempotent("billing.adjust"))]
 EntitlementId = Annotated[str, Path(max_length=64, examples=[ENTITLEMENT_ID])]
 Owner = Annotated[
-    str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    str | None, Query(max_length=64, description="For administrators: the owner's id, or `*` for all users.")
 ]
-Whose = Annotated[str | None, Query(max_length=64, description="Whose, for administrators: a user's id.")]
+Whose = Annotated[str | None, Query(max_length=64, description="For administrators: the user's id.")]
 _CHECK_EVERY_S = 5.0
 _MONTH = timedelta(days=30)
 
 
 def _owner(caller: Caller, user_id: str | None) -> str | None:
     owner = user_id or caller.user_id
-    return None if owner == usage.EVERYBODY else owner
+    return None if owner == usage.EVERY_USER else owner
 
 
-# -- what was granted
+# -- entitlements
 
 
 @router.get(
@@ -70,9 +70,9 @@ def _owner(caller: Caller, user_id: str | None) -> str | None:
 async def list_entitlements(
     caller: Reader, db: Db, paging: Paging, status: EntitlementStatus | None = None, user_id: Owner = None
 ) -> Page[EntitlementOut]:
-    """What you may use in which period, newest first."""
+    """Your units by period, newest first."""
     owner = _owner(caller, user_id)
-    listing = paging.of("entitlements", owner=owner or usage.EVERYBODY, status=status)
+    listing = paging.of("entitlements", owner=owner or usage.EVERY_USER, status=status)
     async with db.transaction() as tx:
         found = await usage.list_entitlements(
             tx, caller, user_id=owner, status=status, older_than=listing.after, limit=listing.fetch
@@ -104,7 +104,7 @@ async def get_entitlement(entitlement_id: EntitlementId, caller: Reader, db: Db)
 async def adjust_entitlement(
     entitlement_id: EntitlementId, body: AdjustIn, caller: Admin, db: Db, once: AdjustOnce
 ) -> Response:
-    """Add units to somebody's quota, or take away what is left of it. The ledger says so for good, with the reason."""
+    """Add units to a user's quota, or remove remaining ones. The ledger records it permanently, with the reason."""
 
     async def act(tx: Tx) -> Answer:
         done = await adjusting.adjust(tx, caller.who, entitlement_id, body.units, reason=body.reason, key=once.key)
@@ -113,14 +113,14 @@ async def adjust_entitlement(
     return await once.run(db, act)
 
 
-# -- what was used
+# -- usage
 
 
 async def _wanted(
     caller: Reader,
-    task_id: Annotated[str | None, Query(max_length=64, description="Of this task.")] = None,
-    entitlement_id: Annotated[str | None, Query(max_length=64, description="Of this entitlement.")] = None,
-    status: Annotated[EntryStatus | None, Query(description="`COMMITTED` for what was charged or granted.")] = None,
+    task_id: Annotated[str | None, Query(max_length=64, description="Only entries of this task.")] = None,
+    entitlement_id: Annotated[str | None, Query(max_length=64, description="Only entries of this entitlement.")] = None,
+    status: Annotated[EntryStatus | None, Query(description="`COMMITTED`: charged or granted units.")] = None,
     source: Source | None = None,
     since: Annotated[Instant | None, Query(description="From this time on.")] = None,
     until: Annotated[Instant | None, Query(description="Before this time.")] = None,
@@ -140,9 +140,9 @@ Wanted = Annotated[EntryFilter, Depends(_wanted)]
     responses=problems(InvalidCursor, AdminOnly),
 )
 async def list_usage(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> Page[EntryOut]:
-    """Your ledger, newest first: what was granted, and what each task held, used and gave back."""
+    """Your ledger, newest first: granted units, and the units that each task held, used and released."""
     filters = {name: getattr(wanted, name) for name in EntryFilter.__dataclass_fields__}
-    listing = paging.of("usage", **filters | {"user_id": wanted.user_id or usage.EVERYBODY})
+    listing = paging.of("usage", **filters | {"user_id": wanted.user_id or usage.EVERY_USER})
     async with db.transaction() as tx:
         entries = await usage.list_entries(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     return listing.page(entries, mark=lambda entry: (entry.created_at, entry.id), item=EntryOut.of)
@@ -156,7 +156,7 @@ async def list_usage(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> 
     responses=problems(AdminOnly),
 )
 async def get_balance(caller: Reader, db: Db, user_id: Whose = None) -> BalanceOut:
-    """What you can use now, and until when."""
+    """The units that you can use now, and until when."""
     async with db.transaction() as tx:
         return BalanceOut.of(await usage.get_balance(tx, caller, user_id or caller.user_id))
 
@@ -175,7 +175,7 @@ async def list_used_days(
     until: Annotated[date | None, Query(description="The day after the last; tomorrow by default.")] = None,
     user_id: Whose = None,
 ) -> UsedDaysOut:
-    """Units charged and given back on each day (UTC), for a plot. At most 366 days."""
+    """Units charged and released on each day (UTC), for a plot. At most 366 days."""
     last = until or datetime.now(UTC).date() + timedelta(days=1)
     try:
         first = since or last - _MONTH
@@ -193,16 +193,16 @@ async def list_used_days(
     summary="Export usage",
     responses={
         200: {
-            "description": "All that is found, newest first.",
+            "description": "All matching entries, newest first.",
             "content": {"text/csv": {"schema": {"type": "string"}}},
         },
         **problems(AdminOnly),
     },
 )
 async def export_usage(caller: Reader, again: Again, db: Db, wanted: Wanted) -> Response:
-    """The same as the list, whole, as CSV for spreadsheets.
+    """The whole list as CSV for spreadsheets.
 
-    Whoever loses the right to read it meanwhile gets no more of it: the connection breaks off.
+    If the caller loses the right to read it meanwhile, the connection is cut.
     """
     parts = await usage.export(db, caller, wanted)
     headers = {"Content-Disposition": 'attachment; filename="usage.csv"'}
@@ -222,7 +222,7 @@ async def _while_allowed(parts: AsyncIterator[bytes], caller: Caller, again: Aut
         yield part
 
 
-# -- whether it adds up
+# -- verification
 
 
 @router.get(
@@ -232,10 +232,10 @@ async def _while_allowed(parts: AsyncIterator[bytes], caller: Caller, again: Aut
     summary="Read the last verification of the ledger",
 )
 async def get_verification(
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
 ) -> VerificationOut | None:
-    """What the last look through the ledger found; null if nobody has looked yet. A schedule does so every day."""
+    """The result of the last verification; null before the first. A schedule verifies the ledger every day."""
     async with db.transaction(readonly=True) as tx:
         found = await verifying.find_last(tx)
     return None if found is None else VerificationOut.of(found)
@@ -243,7 +243,7 @@ async def get_verification(
 
 @router.post("/admin/ledger/verify", response_model=VerificationOut, tags=["Usage"], summary="Verify the ledger")
 async def verify_ledger(caller: Admin, db: Db) -> VerificationOut:
-    """Read the whole ledger and say what does not add up: for each entitlement total = left + held + committed, for
-    each hold what settles it, for each open hold a task that is not over. Takes seconds for millions of entries.
+    """Read the whole ledger and report inconsistencies: for each entitlement total = left + held + committed, for each
+    hold its settlement, for each open hold a task that has not ended. Takes seconds for millions of entries.
     Archived months are read by `headrace ledger verify`."""
     return VerificationOut.of(await verifying.verify(db, caller.who))

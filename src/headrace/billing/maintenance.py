@@ -1,5 +1,5 @@
-"""What billing does by schedule: free units month by month, notices, ends, and asking about orders whose notice never
-came. ``operations.maintenance`` ships the schedules, enabled."""
+"""Scheduled jobs of billing: monthly free units, expiry notices, ends of subscriptions, and queries about orders whose
+notice never came. ``operations.maintenance`` ships the schedules, enabled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -28,17 +28,16 @@ SCHEDULES: Sequence[ScheduleSpec] = (
         name="headrace: subscriptions",
         type=RENEW,
         interval=600,
-        description="Grants the free plan's units of each month, tells of subscriptions that end soon, and ends those "
-        "whose time is over.",
+        description="Grants the free plan's units of each month, announces subscriptions that end soon, and ends those "
+        "whose period is over.",
         max_duration_seconds=_HOUR,
-        max_retries=0,  # the next one comes soon
+        max_retries=0,  # the next run comes soon
     ),
     ScheduleSpec(
         name="headrace: payments",
         type=CHECK,
         interval=60,
-        description="Asks WeChat Pay about orders and refunds that it has not told of, and closes orders that nobody "
-        "paid.",
+        description="Queries WeChat Pay about orders and refunds whose notice has not come, and closes unpaid orders.",
         max_duration_seconds=_HOUR,
         max_retries=0,
     ),
@@ -47,7 +46,7 @@ SCHEDULES: Sequence[ScheduleSpec] = (
 
 @dataclass(frozen=True, slots=True)
 class BillingJobs:
-    """What the handlers are told."""
+    """Dependencies of the handlers."""
 
     renewal: RenewalConfig = field(default_factory=RenewalConfig)
     wechatpay: WeChatPayConfig | None = None
@@ -55,7 +54,7 @@ class BillingJobs:
 
 
 class Refunded(BaseModel):
-    """Which entitlement was taken back."""
+    """Payload: the entitlement that was revoked."""
 
     entitlement_id: str
 
@@ -63,16 +62,16 @@ class Refunded(BaseModel):
 def add_handlers(
     registry: Registry, db: Database, jobs: BillingJobs, tasks: Callable[[], Tasks], *, queue: str
 ) -> None:
-    """The task types of these schedules."""
+    """Register the task types of these schedules."""
 
     @registry.task(RENEW, queue=queue)
     async def renew(_context: TaskContext, _payload: Any) -> dict[str, int]:
-        """Do to subscriptions what time does."""
+        """Grant, announce and end what is due."""
         return asdict(await renewal.run_once(db, jobs.renewal))
 
     @registry.task(CHECK, queue=queue)
     async def check(_context: TaskContext, _payload: Any) -> dict[str, int]:
-        """Ask about open orders."""
+        """Query open orders."""
         async with open_payments(jobs.wechatpay, jobs.orders) as payments:
             return dict(await checking.run_once(db, payments))
 

@@ -1,4 +1,4 @@
-"""The ledger: what is granted, held, used and given back."""
+"""The ledger: units granted, held, used and released."""
 
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class EntitlementStatus(StrEnum):
-    """Only ACTIVE ones, within their period, are spent. What they held is settled in any case."""
+    """Only ACTIVE ones, within their period, are spent. Their holds are settled in any state."""
 
     ACTIVE = "ACTIVE"
     EXPIRED = "EXPIRED"
@@ -19,7 +19,7 @@ class Direction(StrEnum):
 
 
 class EntryStatus(StrEnum):
-    """HELD opens, COMMITTED and RELEASED settle it. A COMMITTED entry without a hold changes what was granted."""
+    """HELD opens a hold, COMMITTED and RELEASED settle it. COMMITTED without a hold changes the granted units."""
 
     HELD = "HELD"
     COMMITTED = "COMMITTED"
@@ -54,7 +54,7 @@ class Entitlement:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the ledger. It is never changed."""
+    """One entry of the ledger, never changed."""
 
     id: str
     user_id: str
@@ -71,19 +71,19 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What a user can spend now."""
+    """The units that a user can spend now."""
 
     total: int
     left: int
-    held: int  # by tasks that are not over, of whichever period
-    renews_at: datetime | None  # the first end of a period that counts now
+    held: int  # by tasks that have not ended, of any period
+    renews_at: datetime | None  # the earliest end of a present period
 
 
 @dataclass(frozen=True, slots=True)
 class UsedDay:
-    """What was charged and given back on one day (UTC)."""
+    """Units charged and released on one day (UTC)."""
 
     day: date
     used: int
     released: int
-    tasks: int  # that were charged
+    tasks: int  # number of charged tasks

@@ -1,4 +1,4 @@
-"""Whoever joins has the free plan's units at once, in the transaction in which they join."""
+"""Grants a new user the free plan's units, in the transaction that creates the account."""
 
 from headrace.billing import granting
 from headrace.billing.periods import calendar_month
@@ -9,7 +9,7 @@ from headrace.database import Tx
 
 
 async def grant_free_plan(tx: Tx, user_id: str) -> None:
-    """This month's units of the free plan; the schedule grants those of the months to come."""
+    """Grant this month's free units; the schedule grants those of later months."""
     plan = await plans.find_plan(tx, FREE_PLAN)
     if plan is None or not plan.is_active:
         return

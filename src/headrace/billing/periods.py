@@ -1,4 +1,4 @@
-"""Months as people count them: from the 31st of January to the 28th of February, and then to the 31st of March."""
+"""Calendar months: from the 31st of January to the 28th of February, and then to the 31st of March."""
 
 import calendar
 from datetime import UTC, datetime
@@ -13,8 +13,8 @@ def add_months(at: datetime, months: int) -> datetime:
 
 
 def period_end(anchor: datetime, start: datetime) -> datetime:
-    """The end of the period that begins at ``start``, in months from the ``anchor``: a short month shortens nothing
-    after it."""
+    """The end of the period that begins at ``start``, in months from the ``anchor``: a short month does not shorten
+    later ones."""
     anchor, start = anchor.astimezone(UTC), start.astimezone(UTC)
     months = (start.year - anchor.year) * 12 + start.month - anchor.month
     while (end := add_months(anchor, months)) <= start:
@@ -23,6 +23,6 @@ def period_end(anchor: datetime, start: datetime) -> datetime:
 
 
 def calendar_month(at: datetime) -> tuple[datetime, datetime]:
-    """The month that an instant is in, by UTC."""
+    """Start and end of an instant's month, in UTC."""
     start = at.astimezone(UTC).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     return start, add_months(start, 1)

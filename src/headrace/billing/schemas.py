@@ -1,11 +1,11 @@
-"""Entitlements and the ledger as they are sent and shown."""
+"""Request and response bodies of entitlements and the ledger."""
 
 from datetime import date, datetime
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.billing.adjusting import MOST_UNITS, Adjusted
+from headrace.billing.adjusting import MAX_ADJUSTMENT_UNITS, Adjusted
 from headrace.billing.model import (
     Balance,
     Direction,
@@ -29,9 +29,9 @@ class EntitlementOut(BaseModel):
     id: str = Field(examples=[ENTITLEMENT_ID])
     user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
     plan_id: str = Field(examples=["pln_01h455vb4pex5vsknk084sn02q"])
-    subscription_id: str | None = Field(description="What granted it; null for one that nobody bought.")
+    subscription_id: str | None = Field(description="The subscription that granted it; null if it was not bought.")
     quota_total: int = Field(examples=[100])
-    quota_left: int = Field(description="What can still be held: neither held nor used.", examples=[42])
+    quota_left: int = Field(description="Units that are neither held nor used.", examples=[42])
     period_start: datetime = Field(examples=[_AT])
     period_end: datetime = Field(examples=["2026-07-01T12:00:00Z"])
     status: EntitlementStatus
@@ -43,20 +43,20 @@ class EntitlementOut(BaseModel):
 
 
 class EntryOut(BaseModel):
-    """One line of the ledger: units granted, held for a task, used by it or given back."""
+    """One entry of the ledger: units granted, held for a task, used by it or released."""
 
     id: str = Field(examples=["led_01h455vb4pex5vsknk084sn02q"])
     user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
-    task_id: str | None = Field(description="The task it is about; null for what was granted.")
+    task_id: str | None = Field(description="The task that holds or used the units; null for a grant.")
     entitlement_id: str | None = Field(examples=[ENTITLEMENT_ID])
     hold_id: str | None = Field(description="The `HELD` entry that this one settles.")
     units: int = Field(examples=[3])
     direction: Direction = Field(description="`DEBIT` takes from the quota, `CREDIT` gives.")
     status: EntryStatus = Field(
-        description="`HELD` when a task is created, then `COMMITTED` (used), `RELEASED` (given back), or both in part."
+        description="`HELD` when a task is created, then `COMMITTED` (used), `RELEASED`, or both in part."
     )
-    source: Source = Field(description="What led to it.")
-    remark: str | None = Field(description="Why, of an adjustment.")
+    source: Source = Field(description="What caused it.")
+    remark: str | None = Field(description="The reason of an adjustment.")
     created_at: datetime = Field(examples=[_AT])
 
     @classmethod
@@ -66,11 +66,11 @@ class EntryOut(BaseModel):
 
 
 class BalanceOut(BaseModel):
-    """What can be used now."""
+    """The units that can be used now."""
 
-    total: int = Field(description="Granted for the periods that count now.", examples=[100])
+    total: int = Field(description="Units granted for the present periods.", examples=[100])
     left: int = Field(examples=[42])
-    held: int = Field(description="By tasks that are not over.", examples=[3])
+    held: int = Field(description="Units held by tasks that have not ended.", examples=[3])
     renews_at: datetime | None = Field(description="When the first of these periods ends.", examples=[_AT])
 
     @classmethod
@@ -83,7 +83,7 @@ class UsedDayOut(BaseModel):
 
     day: date = Field(examples=["2026-06-01"])
     used: int = Field(description="Units that were charged.", examples=[12])
-    released: int = Field(description="Units that were held and given back.", examples=[3])
+    released: int = Field(description="Units that were held and released.", examples=[3])
     tasks: int = Field(description="Tasks that were charged.", examples=[4])
 
     @classmethod
@@ -92,7 +92,7 @@ class UsedDayOut(BaseModel):
 
 
 class UsedDaysOut(BaseModel):
-    """Every day of the time asked for, those without anything too."""
+    """Every day of the requested range, including those without usage."""
 
     days: list[UsedDayOut]
 
@@ -102,14 +102,19 @@ class AdjustIn(BaseModel):
 
     units: Annotated[
         int,
-        Field(ge=-MOST_UNITS, le=MOST_UNITS, description="To add, or below 0 to take away; not 0.", examples=[10]),
+        Field(
+            ge=-MAX_ADJUSTMENT_UNITS,
+            le=MAX_ADJUSTMENT_UNITS,
+            description="Units to add, or negative to remove; not 0.",
+            examples=[10],
+        ),
     ]
     reason: Annotated[
         Text,
         Field(
             min_length=1,
             max_length=500,
-            description="Why. It stays in the ledger for good: name no people.",
+            description="The reason. It stays in the ledger permanently: name no people.",
             examples=["The outage of Monday"],
         ),
     ]
@@ -127,7 +132,7 @@ class AdjustedOut(BaseModel):
 
 
 class FaultOut(BaseModel):
-    """Something that does not add up."""
+    """An inconsistency of the ledger."""
 
     kind: FaultKind
     about: str = Field(description="An entitlement, a hold, a task or an archived month.", examples=[ENTITLEMENT_ID])
@@ -135,15 +140,15 @@ class FaultOut(BaseModel):
 
 
 class VerificationOut(BaseModel):
-    """What a look through the whole ledger found."""
+    """The result of verifying the whole ledger."""
 
     started_at: datetime = Field(examples=[_AT])
     finished_at: datetime = Field(examples=[_AT])
     entries: int = Field(examples=[2_000_000])
     entitlements: int = Field(examples=[1000])
-    archived_months: int = Field(description="That were read, too.", examples=[0])
+    archived_months: int = Field(description="Archived months that were read as well.", examples=[0])
     fault_count: int = Field(examples=[0])
-    faults: list[FaultOut] = Field(description="The first hundred.")
+    faults: list[FaultOut] = Field(description="The first hundred faults.")
 
     @classmethod
     def of(cls, found: Verification) -> Self:

@@ -1,4 +1,4 @@
-"""What was used, when, and for which tasks. Each sees their own; administrators see everybody's, which is audited."""
+"""Reading usage and the ledger. Users read their own; administrators read all, which is audited."""
 
 import csv
 import io
@@ -15,8 +15,8 @@ from headrace.billing.store.ledger import EntryFilter
 from headrace.database import Database, Tx
 from headrace.sql import Mark
 
-EVERYBODY = "*"
-LONGEST_RANGE = timedelta(days=366)
+EVERY_USER = "*"
+MAX_RANGE = timedelta(days=366)
 _PAGE = 1000
 
 
@@ -24,22 +24,22 @@ async def list_entries(
     tx: Tx, caller: Caller, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int
 ) -> list[Entry]:
     """Entries of the ledger, newest first."""
-    await _let_in(tx, caller, wanted.user_id, ResourceType.LEDGER)
+    await _authorize(tx, caller, wanted.user_id, ResourceType.LEDGER)
     return await ledger.list_entries(tx, wanted, older_than=older_than, limit=limit)
 
 
 async def used_by_day(tx: Tx, caller: Caller, user_id: str, since: date, until: date) -> list[UsedDay]:
-    """What was charged on each day from ``since`` on and before ``until``; days without anything are among them."""
-    if not timedelta(0) < until - since <= LONGEST_RANGE:
+    """Units charged on each day from ``since`` and before ``until``, including days without usage."""
+    if not timedelta(0) < until - since <= MAX_RANGE:
         raise UsageRangeInvalid
-    await _let_in(tx, caller, user_id, ResourceType.LEDGER)
+    await _authorize(tx, caller, user_id, ResourceType.LEDGER)
     known = {each.day: each for each in await ledger.used_by_day(tx, user_id, since, until)}
     days = (since + timedelta(days=number) for number in range((until - since).days))
     return [known.get(day) or UsedDay(day, 0, 0, 0) for day in days]
 
 
 async def get_balance(tx: Tx, caller: Caller, user_id: str) -> Balance:
-    await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
+    await _authorize(tx, caller, user_id, ResourceType.ENTITLEMENT)
     return await entitlements.get_balance(tx, user_id)
 
 
@@ -52,8 +52,8 @@ async def list_entitlements(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Entitlement]:
-    """What was granted, newest first."""
-    await _let_in(tx, caller, user_id, ResourceType.ENTITLEMENT)
+    """Entitlements, newest first."""
+    await _authorize(tx, caller, user_id, ResourceType.ENTITLEMENT)
     return await entitlements.list_entitlements(tx, user_id=user_id, status=status, older_than=older_than, limit=limit)
 
 
@@ -66,13 +66,13 @@ async def get_entitlement(tx: Tx, caller: Caller, entitlement_id: str) -> Entitl
     return found
 
 
-async def _let_in(tx: Tx, caller: Caller, user_id: str | None, type_: ResourceType) -> None:
+async def _authorize(tx: Tx, caller: Caller, user_id: str | None, type_: ResourceType) -> None:
     if user_id == caller.user_id:
         return
     if not caller.is_admin:
-        raise AdminOnly("Only an administrator may see what other people use.")
-    data = {"user_id": user_id or EVERYBODY}
-    await audit.record(tx, caller.who, Action.READ, Resource(type_, EVERYBODY), data=data)
+        raise AdminOnly("Only an administrator may read other users' usage.")
+    data = {"user_id": user_id or EVERY_USER}
+    await audit.record(tx, caller.who, Action.READ, Resource(type_, EVERY_USER), data=data)
 
 
 # -- as a file
@@ -89,14 +89,14 @@ COLUMNS = (
     "source",
     "remark",
 )
-# What a spreadsheet would take for a formula; a remark is anybody's text.
+# Prefixes that spreadsheets treat as a formula; a remark may hold any text.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 async def export(db: Database, caller: Caller, wanted: EntryFilter) -> AsyncGenerator[bytes, None]:
-    """The same list whole, as CSV, a page at a time; refused before the first byte."""
+    """The whole list as CSV, a page at a time; an unauthorized caller is refused before the first byte."""
     async with db.transaction() as tx:
-        await _let_in(tx, caller, wanted.user_id, ResourceType.LEDGER)
+        await _authorize(tx, caller, wanted.user_id, ResourceType.LEDGER)
     return _pages(db, wanted)
 
 

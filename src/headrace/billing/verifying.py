@@ -1,7 +1,7 @@
-"""Proving that the ledger adds up: for every entitlement total = left + held + committed, for every hold what settles
-it, and for every open hold a task that is not over.
+"""Verifies the ledger: for every entitlement total = left + held + committed, for every hold its settlement, and for
+every open hold a task that has not ended.
 
-None of it can be false: the database writes both sides in one transaction. This looks all the same, every day.
+The database writes both sides in one transaction, so no rule can fail. It is verified every day nevertheless.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class FaultKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that does not add up; ``about`` is an entitlement, a hold, a task or an archived month."""
+    """One inconsistency; ``about`` is an entitlement, a hold, a task or an archived month."""
 
     kind: FaultKind
     about: str
@@ -37,7 +37,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Archived:
-    """What was read of the months that have left the table: ``until`` is the first day after the last of them."""
+    """Sums of the archived months; ``until`` is the first day after the last of them."""
 
     months: int = 0
     until: date | None = None
@@ -48,13 +48,13 @@ class Archived:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What one look through the ledger found."""
+    """The result of one verification."""
 
     started_at: datetime
     finished_at: datetime
     entries: int
     entitlements: int
-    archived_months: int  # that were read, too
+    archived_months: int  # that were read as well
     fault_count: int
     faults: tuple[Fault, ...]  # the first hundred
 
@@ -67,13 +67,13 @@ _NO_ARCHIVES = Archived()
 
 
 async def verify(db: Database, who: Who, archived: Archived = _NO_ARCHIVES) -> Verification:
-    """Read the whole ledger in one snapshot, and note what was found for ``doctor`` and ``/metrics``; audited."""
+    """Verify the whole ledger in one snapshot, and store the result for ``doctor`` and ``/metrics``; audited."""
     async with db.transaction(isolation="repeatable_read", readonly=True) as tx:
         started_at: datetime = await tx.fetchval("SELECT clock_timestamp()")
         await tx.execute(store.PREPARE)
         counts = await tx.fetchrow(store.COUNT)
         assert counts is not None
-        faults = [*archived.faults, *await _look(tx, archived)]
+        faults = [*archived.faults, *await _find_faults(tx, archived)]
     async with db.transaction() as tx:
         await store.note(
             tx,
@@ -92,7 +92,7 @@ async def verify(db: Database, who: Who, archived: Archived = _NO_ARCHIVES) -> V
 
 
 async def find_last(tx: Tx) -> Verification | None:
-    """What the last look found; None if nobody has looked yet."""
+    """The result of the last verification; None before the first."""
     row = await store.find_last(tx)
     if row is None:
         return None
@@ -100,7 +100,7 @@ async def find_last(tx: Tx) -> Verification | None:
     return Verification(**{**dict(row), "faults": faults})
 
 
-async def _look(tx: Tx, archived: Archived) -> list[Fault]:
+async def _find_faults(tx: Tx, archived: Archived) -> list[Fault]:
     since = None if archived.read else archived.until
     unexplained = await store.unexplained_entitlements(tx, archived.sums, since=since)
     return [*map(_unexplained, unexplained), *map(_faulty, await store.faulty_holds(tx))]
@@ -109,7 +109,9 @@ async def _look(tx: Tx, archived: Archived) -> list[Fault]:
 def _unexplained(row: Row) -> Fault:
     if row["id"] is None:
         about = row["of_entry"] or "no entitlement"
-        return Fault(FaultKind.QUOTA_UNEXPLAINED, about, "The ledger has entries for an entitlement that is not there.")
+        return Fault(
+            FaultKind.QUOTA_UNEXPLAINED, about, "The ledger has entries for an entitlement that does not exist."
+        )
     left = row["granted"] - row["held"] - row["committed"]
     return Fault(
         FaultKind.QUOTA_UNEXPLAINED,
@@ -125,7 +127,7 @@ def _faulty(row: Row) -> Fault:
         case FaultKind.SETTLED_IN_PART:
             message = f"{row['held']:,} units were held and {row['settled']:,} settled."
         case FaultKind.ORPHAN:
-            message = f"{row['held']:,} units are held for {row['task_id']}, which is over ({row['status']})."
+            message = f"{row['held']:,} units are held for {row['task_id']}, which has ended ({row['status']})."
         case _:
             message = f"The task costs {row['settled']:,} units, and {row['held']:,} are held for it."
     return Fault(kind, row["hold_id"] or row["task_id"], message)

@@ -269,7 +269,7 @@ def seal(json: Json = False) -> None:
 
     async def act(session: OperatorSession) -> Sealed:
         sealer = sealing.Sealer(session.db, key, heads=audit_heads(session.settings))
-        if not await sealer.may_go_on():
+        if not await sealer.may_sign():
             raise Conflict(
                 "The last seal is signed, and this one would not be: set HEADRACE_AUDIT_SIGNING_KEY as it is for the"
                 " processes that seal, or leave it to them."

@@ -14,6 +14,7 @@ from headrace.cli.output import Json, Yes, number_of, out, print_done, print_jso
 from headrace.cli.place import on_the_machine
 from headrace.cli.requests import ActingFor, Api
 from headrace.cli.words import one_of
+from headrace.edge.vocabulary import words_of
 from headrace.errors import Invalid
 from headrace.webhooks.model import DeliveryStatus, EndpointStatus
 
@@ -157,7 +158,7 @@ def send_test(endpoint: Id, json: Json = False) -> None:
 @app.command()
 def deliveries(
     endpoint: Annotated[str | None, typer.Option(help="Only of this endpoint.")] = None,
-    status: Annotated[str | None, one_of(offered=[*DeliveryStatus], help="Only these.")] = None,
+    status: Annotated[str | None, one_of(offered=words_of(DeliveryStatus), help="Only these.")] = None,
     event: Annotated[str | None, typer.Option(help="Only of this event: evt_….")] = None,
     limit: Limit = 50,
     json: Json = False,

@@ -1,4 +1,4 @@
-"""Headrace from another program, over HTTP.
+"""The HTTP client.
 
 >>> async with Client("https://headrace.example", api_key="…") as client:
 ...     task = await client.submit("report.build", {"pages": 3})
@@ -12,11 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headrace.client.names import *  # noqa: F403 - the list is there
+    from headrace.client.names import *  # noqa: F403 - __all__ is there
 
 
 def __getattr__(name: str) -> Any:
-    """A command that sends one request loads the connection alone, which takes a third of the time of all of it."""
+    """Import names lazily: a command that sends one request needs only the connection, a third of the import time."""
     if name.startswith("__") and name != "__all__":
         raise AttributeError(name)
     return getattr(import_module("headrace.client.names"), name)

@@ -14,7 +14,7 @@ _KEYS = "/v1/api-keys"
 
 @dataclass(frozen=True, slots=True)
 class User(Answer):
-    """An account. ``password`` is there only when one was made for it just now."""
+    """An account. ``password`` is set only when it was just generated."""
 
     id: str
     status: str
@@ -33,7 +33,7 @@ class User(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Me(Answer):
-    """Who is calling, and with what: an API key has ``scopes``, a session may do all that its user may."""
+    """The caller and its credentials: an API key has ``scopes``, a session has all rights of its user."""
 
     user: User
     session_id: str | None = None
@@ -47,7 +47,7 @@ class Me(Answer):
 
 @dataclass(frozen=True, slots=True)
 class ApiKey(Answer):
-    """An API key. ``key`` is there only when it was just made."""
+    """An API key. ``key`` is set only when it was just created."""
 
     id: str
     name: str
@@ -67,7 +67,7 @@ def _with_password(data: Mapping[str, Any]) -> User:
 
 
 class Users(Verbs):
-    """Accounts. All of it is for administrators."""
+    """Accounts, for administrators only."""
 
     async def create(
         self,
@@ -78,7 +78,7 @@ class Users(Verbs):
         role: str = "USER",
         key: str | None = None,
     ) -> User:
-        """Make an account. Without a ``password`` one is made up, which is shown only now."""
+        """Create an account. Without a ``password`` one is generated, which is shown only once."""
         body = given({"username": username, "password": password, "email": email, "role": role})
         return _with_password(await self._create(_USERS, body, key))
 
@@ -87,20 +87,20 @@ class Users(Verbs):
         return User.of(await self._get(f"{_USERS}/{part(user_id)}"))
 
     async def suspend(self, user_id: str, *, version: int | None = None) -> User:
-        """Shut a user out: sessions end and API keys stop working at once."""
+        """Suspend a user: sessions end and API keys stop working at once."""
         return User.of(await self._change(f"{_USERS}/{part(user_id)}/suspend", version, safe=True))
 
     async def reinstate(self, user_id: str, *, version: int | None = None) -> User:
-        """Let a suspended user in again."""
+        """Reinstate a suspended user."""
         return User.of(await self._change(f"{_USERS}/{part(user_id)}/reinstate", version, safe=True))
 
     async def set_role(self, user_id: str, role: str, *, version: int | None = None) -> User:
-        """Make a user an administrator (``ADMIN``), or no longer one (``USER``)."""
+        """Set a user's role: ``ADMIN`` or ``USER``."""
         path = f"{_USERS}/{part(user_id)}/role"
         return User.of(await self._change(path, version, safe=True, body={"role": role}))
 
     async def reset_password(self, user_id: str, *, password: str | None = None, version: int | None = None) -> User:
-        """Give a user another password; all their sessions end. One that is made up is shown only now."""
+        """Set a user's password; all their sessions end. A generated one is shown only once."""
         path = f"{_USERS}/{part(user_id)}/password"
         body = given({"password": password})
         return _with_password(await self._change(path, version, safe=False, body=body))
@@ -114,13 +114,13 @@ class Users(Verbs):
 
 
 class ApiKeys(Verbs):
-    """Keys for programs: those of whoever is calling."""
+    """API keys of the caller."""
 
     async def create(
         self, name: str, scopes: Sequence[str], *, expires_at: datetime | None = None, key: str | None = None
     ) -> ApiKey:
-        """Make a key, which is shown only now. Only people can: a client that was given the token of a session
-        (``POST /v1/auth/login``) in place of an API key."""
+        """Create a key, which is shown only once. Requires a session token (``POST /v1/auth/login``) instead of an API
+        key."""
         body = given({"name": name, "scopes": sorted(scopes), "expires_at": expires_at})
         return ApiKey.of(await self._create(_KEYS, body, key))
 
@@ -129,10 +129,10 @@ class ApiKeys(Verbs):
         return ApiKey.of(await self._get(f"{_KEYS}/{part(api_key_id)}"))
 
     async def revoke(self, api_key_id: str) -> None:
-        """End a key: from now on nothing can be done with it."""
+        """Revoke a key."""
         await self._connection.request("DELETE", f"{_KEYS}/{part(api_key_id)}", safe=False)
 
     async def list(self) -> AsyncGenerator[ApiKey, None]:
-        """Keys that are not revoked, newest first."""
+        """Unrevoked keys, newest first."""
         async for item in self._pages(_KEYS):
             yield ApiKey.of(item)

@@ -33,22 +33,21 @@ from headrace.errors import HeadraceError
 
 OnProgress = Callable[[Task], Awaitable[None] | None]
 
-_BATCH = 1000  # the most that the server takes at once
-# The first event comes at once; something that holds it back (a buffering proxy) makes streams useless.
+_BATCH = 1000  # tasks that the server accepts in one request
+# The first event is immediate; if it is delayed (by a buffering proxy), streams are not usable.
 _FIRST_EVENT = timedelta(seconds=5)
-_HEARTBEATS = timedelta(seconds=40)  # the server says something every 10 s
-_COME_BACK_S = (0.5, 1.5)
+_HEARTBEAT_TIMEOUT = timedelta(seconds=40)  # the server sends a heartbeat every 10 s
+_RECONNECT_PAUSE_S = (0.5, 1.5)
 _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 
 class Client(Verbs):
-    """Speaks to one server with one API key; its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
+    """A client of one server with one API key. Its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
     ``usage``, ``bulk``, ``operations``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``,
-    ``files``, ``removals``, ``users`` and ``api_keys`` have theirs. Submits are idempotent by themselves: sent again,
-    they happen once.
+    ``files``, ``removals``, ``users`` and ``api_keys`` have theirs. Submits are idempotent: retries create one task.
 
-    Every verb raises the errors of ``headrace.client.errors``; a server that is busy (429, 503) or out of reach is
-    asked again, with growing pauses, before that.
+    Every verb raises the errors of ``headrace.client.errors``; requests to a busy (429, 503) or unreachable server are
+    retried first, with growing pauses.
     """
 
     def __init__(
@@ -105,18 +104,18 @@ class Client(Verbs):
         labels: Mapping[str, str] | None = None,
         key: str | None = None,
     ) -> Task:
-        """Submit one task. With a ``key`` of your own it happens once even if your program is started again."""
+        """Submit one task. With your own ``key`` it is submitted once even if your program restarts."""
         new = NewTask(
             type, payload, title, queue, priority, run_at, max_attempts, timeout, limit_key, labels=labels or {}
         )
         return Task.of(await self._create("/v1/tasks", new.as_json(), key))
 
     async def submit_many(self, tasks: Sequence[NewTask], *, key: str | None = None) -> Sequence[str]:
-        """Submit tasks in this order; gives their ids. Each thousand is taken as a whole or not at all.
+        """Submit tasks in this order; returns their ids. Each thousand is accepted completely or not at all.
 
-        An error after some were taken has their ids in ``details["submitted_ids"]``. If it is one that passes
-        (``Exhausted``, ``Unavailable``), the same call with the key in ``details["key"]`` goes on where it stopped,
-        within a day; otherwise submit the rest in a call of its own.
+        An error after a part was accepted has those ids in ``details["submitted_ids"]``. After a temporary error
+        (``Exhausted``, ``Unavailable``), the same call with the key in ``details["key"]`` continues within a day;
+        otherwise submit the rest in a new call.
         """
         chosen = key or ids.new("key")
         made: list[str] = []
@@ -143,7 +142,7 @@ class Client(Verbs):
         return Task.of(await self._get(f"/v1/tasks/{part(task_id)}"))
 
     async def steps(self, task_id: str, *, failed: bool = False) -> Sequence[Step]:
-        """The steps of every attempt, or only those that ``failed``, in the order in which they were entered."""
+        """The steps of every attempt, or only ``failed`` ones, in their order."""
         asked = {"failed": failed or None}
         return [Step.of(item) async for item in self._pages(f"/v1/tasks/{part(task_id)}/steps", asked)]
 
@@ -152,12 +151,12 @@ class Client(Verbs):
         return Why.of(await self._get(f"/v1/tasks/{part(task_id)}/why"))
 
     async def logs(self, task_id: str) -> AsyncGenerator[LogLine, None]:
-        """How each attempt ended and what the handler wrote, oldest first."""
+        """Ends of attempts and log lines of the handler, oldest first."""
         async for item in self._pages(f"/v1/tasks/{part(task_id)}/logs"):
             yield LogLine.of(item)
 
     async def queues(self) -> Sequence[Queue]:
-        """What waits and runs in each queue."""
+        """Waiting and running tasks of each queue."""
         return [Queue.of(item) for item in (await self._get("/v1/queues"))["items"]]
 
     async def workers(self) -> Sequence[Worker]:
@@ -165,15 +164,15 @@ class Client(Verbs):
         return [Worker.of(item) for item in (await self._get("/v1/workers"))["items"]]
 
     async def task_types(self) -> Sequence[TaskType]:
-        """What can be submitted: every type that a worker has registered."""
+        """All registered task types."""
         return [TaskType.of(item) for item in (await self._get("/v1/task-types"))["items"]]
 
     async def me(self) -> Me:
-        """Whom the server takes this client for."""
+        """The user and credentials of this client."""
         return Me.of(await self._get("/v1/me"))
 
     async def event_types(self) -> Sequence[EventType]:
-        """Every type of event that webhooks and brokers may be sent."""
+        """All event types for webhooks and brokers."""
         return [EventType.of(item) for item in (await self._get("/v1/event-types"))["items"]]
 
     # -- waiting
@@ -181,21 +180,21 @@ class Client(Verbs):
     async def wait(
         self, task_id: str, *, within: timedelta | None = None, on_progress: OnProgress | None = None
     ) -> Task:
-        """Wait until a task is over and give it, with its result or error; ``TimeoutError`` if that takes too long.
+        """Wait until a task ends and return it with its result or error; ``TimeoutError`` if that takes too long.
 
-        ``on_progress`` is called with the task whenever something about it has changed.
+        ``on_progress`` is called with the task after every change.
         """
         async with deadline(task_id, within), aclosing(self.follow(task_id)) as states:
             async for task in states:
-                told = on_progress(task) if on_progress is not None else None
-                if inspect.isawaitable(told):
-                    await told
+                callback_result = on_progress(task) if on_progress is not None else None
+                if inspect.isawaitable(callback_result):
+                    await callback_result
         return task
 
     async def follow(self, task_id: str) -> AsyncGenerator[Task, None]:
-        """The task now, and again whenever something about it has changed; the last one is over, and complete.
+        """Yield the task now and after every change; the last one has ended and is complete.
 
-        By server-sent events; where something in between does not let them through, by asking again and again.
+        Uses server-sent events, or polling where a proxy does not pass them.
         """
         last_id: str | None = None
         streams_work = False
@@ -208,28 +207,28 @@ class Client(Verbs):
                             yield await self.get(task_id)
                             return
                         task = Task.of(json.loads(event.data)) if event.kind == "task" else None
-                        if task is not None and not task.is_over:  # the end is told once, and whole
+                        if task is not None and not task.is_over:  # the end is yielded once, with payload and result
                             yield task
             except (Unreachable, _NoStream):
                 if not streams_work:
                     break
-            # The server ends a stream after a while, or was started anew: look, and come back behind the last event.
+            # The server ends streams after a while, or was restarted: poll, and reconnect after the last event.
             if (task := await self.get(task_id)).is_over:
                 yield task
                 return
-            await asyncio.sleep(random.uniform(*_COME_BACK_S))  # noqa: S311 - spreads load, guards nothing
+            await asyncio.sleep(random.uniform(*_RECONNECT_PAUSE_S))  # noqa: S311 - spreads load, guards nothing
         async for task in self._poll(task_id):
             yield task
 
     async def _events(self, task_id: str, last_id: str | None) -> AsyncGenerator[ServerEvent, None]:
         headers = {} if last_id is None else {"Last-Event-ID": last_id}
         path = f"/v1/tasks/{part(task_id)}/events"
-        async with self._connection.stream(path, headers=headers, read_timeout=_HEARTBEATS) as response:
+        async with self._connection.stream(path, headers=headers, read_timeout=_HEARTBEAT_TIMEOUT) as response:
             if response.status_code == httpx.codes.NO_CONTENT:
                 yield ServerEvent("end", "", last_id)
                 return
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                raise _NoStream  # whoever asks for the task itself learns what is wrong
+                raise _NoStream  # reading the task itself raises the error
             async with aclosing(read_events(response.aiter_bytes())) as events:
                 try:
                     async with asyncio.timeout(_FIRST_EVENT.total_seconds()):
@@ -255,32 +254,32 @@ class Client(Verbs):
     # -- changing
 
     async def cancel(self, task_id: str, *, version: int | None = None) -> Task:
-        """Cancel a task; one that runs is told to stop and ends soon after. With a ``version`` only if it is that."""
+        """Cancel a task; a running one is asked to stop and ends soon after. With a ``version`` only if it matches."""
         return Task.of(await self._change(f"/v1/tasks/{part(task_id)}/cancel", version, safe=True))
 
     async def retry(self, task_id: str, *, version: int | None = None) -> Task:
-        """Run a task again that failed or was canceled."""
+        """Retry a failed or canceled task."""
         return Task.of(await self._change(f"/v1/tasks/{part(task_id)}/retry", version, safe=version is not None))
 
     async def delete(self, task_id: str) -> None:
-        """Remove a task that is over."""
+        """Delete an ended task."""
         await self._connection.request("DELETE", f"/v1/tasks/{part(task_id)}", safe=False)
 
     async def pause(self, queue: str, *, create: bool = False) -> QueueRules:
-        """Start nothing more from a queue; ``create`` also one that nothing knows yet. For administrators."""
+        """Pause a queue; ``create`` allows an unknown one. For administrators."""
         path = f"/v1/queues/{part(queue)}/pause{'?create=true' * create}"
         return QueueRules.of(await self._change(path, None, safe=True))
 
     async def resume(self, queue: str) -> QueueRules:
-        """Go on with a queue that was paused. For administrators."""
+        """Resume a paused queue. For administrators."""
         return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/resume", None, safe=True))
 
     async def limit(self, queue: str, max_running: int | None, *, create: bool = False) -> QueueRules:
-        """Let at most so many tasks of a queue run at once; None for any number. For administrators."""
+        """Limit a queue's concurrently running tasks; None for no limit. For administrators."""
         path = f"/v1/queues/{part(queue)}/limit{'?create=true' * create}"
         return QueueRules.of(await self._change(path, None, safe=True, method="PUT", body={"max_running": max_running}))
 
-    # -- listing; the last, because its name means something else from here on
+    # -- listing; last, because `list` is shadowed from here on
 
     async def list(
         self,
@@ -296,10 +295,10 @@ class Client(Verbs):
         key: str | None = None,
         error: str | None = None,
     ) -> AsyncGenerator[Task, None]:
-        """Your tasks, newest first, without payloads and results; fetched page by page as you go on.
+        """Your tasks, newest first, without payloads and results; fetched page by page.
 
-        ``user_id`` is for administrators: one user, or ``"*"`` for all of them. ``title`` and ``error`` are parts of
-        the title and of the error's code or message; ``key`` is the idempotency key of the submission.
+        ``user_id`` is for administrators: one user, or ``"*"`` for all. ``title`` and ``error`` are substrings of the
+        title and of the error's code or message; ``key`` is the idempotency key of the submission.
         """
         asked = {
             "status": [status] if isinstance(status, str) else status,
@@ -318,4 +317,4 @@ class Client(Verbs):
 
 
 class _NoStream(Exception):
-    """Events do not come through here."""
+    """Server-sent events do not work on this connection."""

@@ -1,4 +1,4 @@
-"""Acting on all that a filter matches: ``client.bulk``. And how much was done: ``client.operations``."""
+"""Bulk actions on all rows of a filter: ``client.bulk``. Statistics: ``client.operations``."""
 
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class BulkAction(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsStep(Answer):
-    """What happened in one step of a range."""
+    """Statistics of one interval."""
 
     at: datetime
     submitted: int
@@ -52,7 +52,7 @@ class Bulk(Verbs):
         created_before: datetime | None = None,
         user_id: str | None = None,
     ) -> int:
-        """How many tasks match, and could have the action done to them; counting ends at 100,000."""
+        """The number of matching tasks to which the action applies, counted up to 100,000."""
         asked = {"action": action, "status": status, "type": type, "queue": queue, "user_id": user_id}
         times = {"created_after": created_after, "created_before": created_before}
         answer = await self._get("/v1/tasks/count", given({**asked, **times}))
@@ -72,8 +72,8 @@ class Bulk(Verbs):
         ids: Sequence[str] | None = None,
         key: str | None = None,
     ) -> BulkAction:
-        """Have ``cancel``, ``retry`` or ``delete`` done to every task that matches now. ``expected`` is the number that
-        somebody has agreed to: refused with ``count_grew`` where many more match by now."""
+        """Apply ``cancel``, ``retry`` or ``delete`` to every task that matches now. ``expected`` is the confirmed
+        number: refused with ``count_grew`` if many more match by now."""
         asked = {"status": status, "type": type, "queue": queue, "owner": user_id, "ids": ids}
         times = {"created_after": created_after, "created_before": created_before}
         return await self._act("/v1/tasks/bulk", action, expected, given({**asked, **times}), key)
@@ -89,16 +89,16 @@ class Bulk(Verbs):
         ids: Sequence[str] | None = None,
         key: str | None = None,
     ) -> BulkAction:
-        """The same with ``enable`` or ``disable`` for schedules."""
+        """Apply ``enable`` or ``disable`` to every matching schedule."""
         wanted = given({"type": type, "name": name, "owner": user_id, "ids": ids})
         return await self._act("/v1/schedules/bulk", action, expected, wanted, key)
 
     async def get(self, task_id: str) -> BulkAction:
-        """How far it is."""
+        """The progress of an action."""
         return BulkAction.of(await self._get(f"/v1/tasks/bulk/{part(task_id)}"))
 
     async def list(self) -> AsyncGenerator[BulkAction, None]:
-        """What was asked for, newest first."""
+        """Bulk actions, newest first."""
         async for item in self._pages("/v1/tasks/bulk"):
             yield BulkAction.of(item)
 
@@ -108,9 +108,9 @@ class Bulk(Verbs):
 
 
 class Operations(Verbs):
-    """How the whole site fares, for administrators."""
+    """Statistics of the installation, for administrators."""
 
     async def statistics(self, range: str = "hour") -> tuple[StatisticsStep, ...]:  # noqa: A002 - the API's word
-        """What was submitted, what ended and how long it took: the last ``hour``, ``day`` or ``week`` in steps."""
+        """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals."""
         answer = await self._get("/v1/admin/statistics", {"range": range})
         return tuple(StatisticsStep.of(point) for point in answer["points"])

@@ -1,4 +1,4 @@
-"""One server, one API key: requests that are sent again when that is safe, and refusals as errors."""
+"""The connection to one server with one API key: safe retries, and refusals as exceptions."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -31,7 +31,7 @@ class Connection:
             headers={**({"Authorization": f"Bearer {api_key}"} if api_key else {}), "Accept": "application/json"},
             timeout=timeout.total_seconds(),
             transport=transport,
-            verify=base_url.startswith("https://"),  # reading certificates takes longer than a request
+            verify=base_url.startswith("https://"),  # loading certificates takes longer than a request
         )
 
     async def close(self) -> None:
@@ -46,12 +46,12 @@ class Connection:
         params: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         content: bytes | None = None,
-        timeout: timedelta | None = None,  # noqa: ASYNC109 - of each of the requests that this may take
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - of each attempt
         safe: bool,
     ) -> Any:
-        """The answer's JSON. ``safe`` requests may arrive twice without harm, and are sent again when they break.
+        """The answer's JSON. ``safe`` requests may be repeated without harm, and are retried after a broken connection.
 
-        ``content`` goes in the place of JSON; ``timeout`` is for what takes longer than the others.
+        ``content`` replaces the JSON body; ``timeout`` is for longer requests.
         """
         waits = self.timeout if timeout is None else timeout
         attempt = 0
@@ -87,7 +87,7 @@ class Connection:
     async def stream(
         self, path: str, *, headers: Mapping[str, str], read_timeout: timedelta
     ) -> AsyncIterator[httpx.Response]:
-        """A response that is read as it comes. No retries here: whoever follows a stream knows where to go on."""
+        """A streamed response. Not retried: the caller knows where to continue."""
         timeout = httpx.Timeout(self.timeout.total_seconds(), read=read_timeout.total_seconds())
         try:
             async with self._http.stream(
@@ -101,7 +101,7 @@ class Connection:
     async def stream_bytes(
         self, path: str, *, headers: Mapping[str, str], params: Mapping[str, Any] | None = None
     ) -> AsyncIterator[httpx.Response]:
-        """A file as it comes; a refusal is an error. No retries here: whoever reads knows where to go on."""
+        """A streamed file; a refusal raises. Not retried: the caller knows where to continue."""
         try:
             async with self._http.stream("GET", path, params=params, headers={"Accept": "*/*", **headers}) as response:
                 if not response.is_success:
@@ -113,7 +113,7 @@ class Connection:
 
 
 def _problem(response: httpx.Response) -> Mapping[str, Any]:
-    """The problem document; something else may have answered in the server's place, such as a proxy with a page."""
+    """The problem document; empty for other answers, such as a proxy's error page."""
     try:
         found = response.json()
     except ValueError:
@@ -122,11 +122,11 @@ def _problem(response: httpx.Response) -> Mapping[str, Any]:
 
 
 def _unreachable(exc: httpx.TransportError) -> Unreachable:
-    # Without the URL's query or the key: only where it was sent, and what went wrong.
+    # Without the URL's query or the key: only the address and the error.
     try:
         url = exc.request.url
         deployment = f"{url.scheme}://{url.netloc.decode()}"
-    except RuntimeError:  # the error came before there was a request
+    except RuntimeError:  # the error occurred before the request was built
         deployment = "The server"
     what = str(exc) or type(exc).__name__
     return Unreachable(f"{deployment} cannot be reached: {what}.")

@@ -1,4 +1,4 @@
-"""What a server's refusal becomes here, decided by the problem's ``code`` (RFC 9457).
+"""Exceptions for refusals of the server, chosen by the problem's ``code`` (RFC 9457).
 
 HeadraceError
 ├── NotFound ─────────── TaskNotFound, ScheduleNotFound, ExecutionNotFound
@@ -8,8 +8,8 @@ HeadraceError
 ├── Exhausted ────────── RateLimited, QuotaExhausted
 └── Unavailable ──────── Unreachable
 
-Each is an ``ApiError`` too, except ``Unreachable``, which has no answer to tell of. A code that has no class of its own
-here becomes the kind that its status stands for. ``error.code`` is always the server's.
+Each is also an ``ApiError``, except ``Unreachable``, which has no answer. A code without its own class raises the kind
+of its status. ``error.code`` is always the server's.
 """
 
 from collections.abc import Mapping
@@ -27,9 +27,12 @@ class ApiError(HeadraceError):
         self.fields: dict[str, str] = {
             str(each.get("field")): str(each.get("message")) for each in problem.get("errors") or ()
         }
-        told = [str(problem.get("detail") or f"The server answered {status}."), *map(": ".join, self.fields.items())]
-        # The kinds differ in what they take; all that they keep is set here.
-        HeadraceError.__init__(self, " ".join(told))
+        sentences = [
+            str(problem.get("detail") or f"The server answered {status}."),
+            *map(": ".join, self.fields.items()),
+        ]
+        # The kinds have different constructors; their attributes are set here.
+        HeadraceError.__init__(self, " ".join(sentences))
         self.details = dict(problem.get("details") or {})
         self.code = str(problem.get("code") or "error")  # type: ignore[misc]  # of the class elsewhere, the answer's here
         self.status = status
@@ -68,11 +71,11 @@ class ExecutionNotFound(_NotFound):
 
 
 class PayloadInvalid(_Invalid):
-    """The payload does not fit the task type."""
+    """The payload is not valid for the task type."""
 
 
 class PayloadTooLarge(_Invalid):
-    """The payload is larger than tasks may carry."""
+    """The payload exceeds the size limit."""
 
 
 class UnknownTaskType(_Invalid):
@@ -80,7 +83,7 @@ class UnknownTaskType(_Invalid):
 
 
 class TaskInvalid(_Invalid):
-    """The task cannot be submitted like this."""
+    """An option of the task is not valid."""
 
 
 class IdempotencyKeyReused(_Invalid):
@@ -88,11 +91,11 @@ class IdempotencyKeyReused(_Invalid):
 
 
 class TaskOver(_Conflict):
-    """The task is over already."""
+    """The task has already ended."""
 
 
 class TaskNotOver(_Conflict):
-    """The task is not over yet."""
+    """The task has not ended yet."""
 
 
 class TaskChanged(_Conflict):
@@ -100,11 +103,11 @@ class TaskChanged(_Conflict):
 
 
 class LockHeld(_Conflict):
-    """Somebody else holds the lock."""
+    """Another holder has the lock."""
 
 
 class LockLost(_Conflict):
-    """The lock is not held any more: stop what it guarded."""
+    """The lock is no longer held: stop the guarded work."""
 
 
 class Unauthenticated(_Denied, errors.Unauthenticated):
@@ -112,7 +115,7 @@ class Unauthenticated(_Denied, errors.Unauthenticated):
 
 
 class ScopeMissing(_Denied):
-    """The API key was not given the scope that this needs."""
+    """The API key does not have the required scope."""
 
 
 class AdminOnly(_Denied):
@@ -167,7 +170,7 @@ _BY_STATUS: Mapping[int, type[ApiError]] = {
 
 
 def error_of(status: int, problem: Mapping[str, Any], *, retry_after: timedelta | None = None) -> ApiError:
-    """The error that this answer stands for."""
+    """The exception for this answer."""
     fallback = _Invalid if 400 <= status < 500 else ApiError
     kind = _BY_CODE.get(str(problem.get("code"))) or _BY_STATUS.get(status, fallback)
     return kind(problem, status=status, retry_after=retry_after)

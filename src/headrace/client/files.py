@@ -18,17 +18,17 @@ from headrace.client.verbs import Verbs, given, part
 from headrace.errors import Invalid
 
 OnBytes = Callable[[int, int], None]
-"""Called with how many bytes of how many have gone over."""
+"""Called with the transferred and the total number of bytes."""
 
-_SMALL = 4 * 1024 * 1024  # below, one request is quicker than three
-_AT_ONCE = 4
-_COMPLETING = timedelta(minutes=10)
+_MAX_SINGLE_REQUEST_BYTES = 4 * 1024 * 1024  # below this size one request is faster than three
+_MAX_CONCURRENT_PARTS = 4
+_COMPLETE_TIMEOUT = timedelta(minutes=10)
 _PIECE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class File(Answer):
-    """A file of yours, and what is in it."""
+    """A stored file and its media properties."""
 
     id: str
     user_id: str
@@ -44,7 +44,7 @@ class File(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Upload(Answer):
-    """An upload in parts; ``stored`` are those that are there."""
+    """A multipart upload; ``stored`` are the uploaded parts."""
 
     id: str
     asset_id: str
@@ -63,7 +63,7 @@ class Upload(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Link(Answer):
-    """Whoever has it can read the file."""
+    """A link with which anyone can read the file."""
 
     url: str = field(repr=False)
     expires_at: datetime
@@ -71,7 +71,7 @@ class Link(Answer):
 
 @dataclass(frozen=True, slots=True)
 class StorageUse(Answer):
-    """How much room a user's files take, and may take."""
+    """A user's storage use and limit."""
 
     stored_bytes: int
     limit_bytes: int | None = None
@@ -80,7 +80,7 @@ class StorageUse(Answer):
 
 @dataclass(frozen=True, slots=True)
 class ResultFile(Answer):
-    """The file that a task has made."""
+    """The result file of a task."""
 
     task_id: str
     created_at: datetime
@@ -94,14 +94,14 @@ class ResultFile(Answer):
 
 
 class BrokenDownload(Invalid):
-    """What arrived is not the file: its SHA-256 differs. It was thrown away; try again."""
+    """The download is corrupt: its SHA-256 differs. It was discarded; try again."""
 
     code = "broken_download"
 
 
 class Files(Verbs):
-    """Uploads go on where they were: sent again, a file whose upload is not finished is not begun anew. What is known
-    of it is on the server, by the file's SHA-256, so that another program or machine can go on, too."""
+    """Uploads resume: sending a partly uploaded file again continues its upload. The state is on the server, by the
+    file's SHA-256, so that another program or machine can continue as well."""
 
     async def upload(
         self,
@@ -109,15 +109,15 @@ class Files(Verbs):
         *,
         name: str | None = None,
         strip_location: bool = False,
-        at_once: int = _AT_ONCE,
+        at_once: int = _MAX_CONCURRENT_PARTS,
         on_progress: OnBytes | None = None,
     ) -> File:
-        """Send a file; large ones in parts, several at once. Interrupted, the same call goes on."""
+        """Upload a file; large ones in parallel parts. After an interruption the same call resumes."""
         source = Path(path)
         size, sha256 = await asyncio.to_thread(_measure, source)
         chosen = name or source.name
-        tell = on_progress or _nobody
-        if size <= _SMALL:
+        tell = on_progress or _ignore_progress
+        if size <= _MAX_SINGLE_REQUEST_BYTES:
             content = await asyncio.to_thread(source.read_bytes)
             made = await self.send(content, name=chosen, strip_location=strip_location)
             tell(size, size)
@@ -129,7 +129,7 @@ class Files(Verbs):
         return await self.complete(upload.id)
 
     async def send(self, content: bytes, *, name: str, strip_location: bool = False) -> File:
-        """Send what is in memory, in one request."""
+        """Upload bytes in one request."""
         asked = given({"name": name, "strip_location": strip_location or None})
         headers = {
             "Idempotency-Key": ids.new("key"),
@@ -143,7 +143,7 @@ class Files(Verbs):
         )
 
     async def _find(self, size: int, sha256: str) -> Upload | None:
-        """An upload of this very file that is not finished."""
+        """The unfinished upload of the same file, if any."""
         async for item in self._pages("/v1/uploads"):
             if item["sha256"] == sha256 and item["size_bytes"] == size and not item["direct"]:
                 return await self.get_upload(item["id"])
@@ -183,16 +183,16 @@ class Files(Verbs):
         strip_location: bool = False,
         key: str | None = None,
     ) -> Upload:
-        """Begin an upload in parts; ``direct`` ones are sent to the storage, by ``part_links``."""
+        """Begin a multipart upload; parts of a ``direct`` one are sent to the storage, with ``part_links``."""
         body = {"name": name, "size_bytes": size, "direct": direct, "strip_location": strip_location}
         return Upload.of(await self._create("/v1/uploads", {**body, **given({"sha256": sha256})}, key))
 
     async def get_upload(self, upload_id: str) -> Upload:
-        """An upload that is under way, with the parts that are there."""
+        """An open upload with its stored parts."""
         return Upload.of(await self._get(f"/v1/uploads/{part(upload_id)}"))
 
     async def put_part(self, upload_id: str, number: int, content: bytes) -> None:
-        """Send one part; again does no harm."""
+        """Upload one part. Idempotent."""
         headers = {
             "Content-Type": "application/octet-stream",
             "Content-Digest": _digest_header(hashlib.sha256(content).digest()),
@@ -201,31 +201,31 @@ class Files(Verbs):
         await self._connection.request("PUT", path, headers=headers, content=content, safe=True)
 
     async def part_links(self, upload_id: str, numbers: Sequence[int]) -> dict[int, str]:
-        """Where to PUT these parts of a direct upload."""
+        """Links to PUT parts of a direct upload."""
         path = f"/v1/uploads/{part(upload_id)}/links"
         answer = await self._change(path, None, safe=True, body={"numbers": [*numbers]})
         return {each["number"]: each["url"] for each in answer["links"]}
 
     async def complete(self, upload_id: str) -> File:
-        """Make a file of the parts; asked again, the same file. Waits while it is being looked into."""
+        """Complete the upload and return the file. Idempotent. Waits while the file is inspected."""
         path = f"/v1/uploads/{part(upload_id)}/complete"
-        async with asyncio.timeout(_COMPLETING.total_seconds()):
+        async with asyncio.timeout(_COMPLETE_TIMEOUT.total_seconds()):
             while True:
                 try:
-                    return File.of(await self._connection.request("POST", path, safe=True, timeout=_COMPLETING))
+                    return File.of(await self._connection.request("POST", path, safe=True, timeout=_COMPLETE_TIMEOUT))
                 except ApiError as exc:
                     if exc.code != "upload_being_completed":
                         raise
                     await asyncio.sleep(1)
 
     async def abort(self, upload_id: str) -> None:
-        """Give an upload up."""
+        """Abort an upload."""
         await self._connection.request("DELETE", f"/v1/uploads/{part(upload_id)}", safe=False)
 
     # -- reading
 
     async def get(self, file_id: str) -> File:
-        """What is known of one file."""
+        """One file's metadata."""
         return File.of(await self._get(f"/v1/assets/{part(file_id)}"))
 
     async def list(
@@ -242,27 +242,27 @@ class Files(Verbs):
             yield File.of(item)
 
     async def usage(self) -> StorageUse:
-        """How much room is taken, and how much there is."""
+        """The storage use and limit."""
         return StorageUse.of(await self._get("/v1/assets/usage"))
 
     async def download(self, file_id: str, path: Path | str, *, on_progress: OnBytes | None = None) -> File:
-        """Write a file to ``path``. Interrupted, the same call goes on; it is there when all of it is, and right."""
+        """Download a file to ``path``. Resumable; the file appears only when complete and verified."""
         found = await self.get(file_id)
         content = f"/v1/assets/{part(file_id)}/content"
-        await self._fetch(content, Path(path), found.size_bytes, found.sha256, on_progress or _nobody)
+        await self._fetch(content, Path(path), found.size_bytes, found.sha256, on_progress or _ignore_progress)
         return found
 
     async def result(self, task_id: str) -> ResultFile:
-        """What file a task has made."""
+        """The result file of a task."""
         return ResultFile.of(await self._get(f"/v1/tasks/{part(task_id)}/result"))
 
     async def download_result(
         self, task_id: str, path: Path | str, *, on_progress: OnBytes | None = None
     ) -> ResultFile:
-        """Write the file that a task has made to ``path``."""
+        """Download the result file of a task to ``path``."""
         found = await self.result(task_id)
         content = f"/v1/tasks/{part(task_id)}/result/content"
-        await self._fetch(content, Path(path), found.size_bytes or 0, found.sha256, on_progress or _nobody)
+        await self._fetch(content, Path(path), found.size_bytes or 0, found.sha256, on_progress or _ignore_progress)
         return found
 
     async def _fetch(self, path: str, target: Path, size: int, sha256: str | None, tell: OnBytes) -> None:
@@ -293,7 +293,7 @@ class Files(Verbs):
     async def link(
         self, file_id: str, *, expires_in: timedelta | None = None, inline: bool = False, preview: bool = False
     ) -> Link:
-        """A link that whoever has it can read the file with, until it expires."""
+        """Create a link with which anyone can read the file until it expires."""
         seconds = None if expires_in is None else int(expires_in.total_seconds())
         body = {"inline": inline, "preview": preview, **given({"expires_in": seconds})}
         return Link.of(await self._change(f"/v1/assets/{part(file_id)}/links", None, safe=True, body=body))
@@ -303,8 +303,8 @@ class Files(Verbs):
         await self._connection.request("DELETE", f"/v1/assets/{part(file_id)}", safe=False)
 
 
-def _nobody(_done: int, _total: int) -> None:
-    """Nobody wants to know."""
+def _ignore_progress(_done: int, _total: int) -> None:
+    """The default progress callback."""
 
 
 def _measure(path: Path) -> tuple[int, str]:

@@ -15,13 +15,13 @@ from headrace.client.streaming import read_events
 from headrace.client.verbs import Verbs
 
 _PATH = "/v1/notifications"
-_HEARTBEATS = timedelta(seconds=40)  # the server says something every 10 s
-_COME_BACK_S = (0.5, 1.5)
+_HEARTBEAT_TIMEOUT = timedelta(seconds=40)  # the server sends a heartbeat every 10 s
+_RECONNECT_PAUSE_S = (0.5, 1.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Notification(Answer):
-    """What a user was told."""
+    """A notification."""
 
     id: int
     type: str
@@ -35,10 +35,10 @@ class Notification(Answer):
 
 
 class Notifications(Verbs):
-    """The inbox of whoever the API key belongs to."""
+    """The inbox of the API key's user."""
 
     async def unread_count(self) -> int:
-        """How many are unread; 1000 stands for that many or more."""
+        """The number of unread notifications; 1000 means 1000 or more."""
         count: int = (await self._get(f"{_PATH}/unread-count"))["unread"]
         return count
 
@@ -47,40 +47,40 @@ class Notifications(Verbs):
         return Notification.of(await self._change(f"{_PATH}/{notification_id:d}/read", None, safe=True))
 
     async def mark_all_read(self, *, up_to: int | None = None) -> int:
-        """Mark all as read, or those up to the newest that was shown; gives how many were unread."""
+        """Mark all as read, or those up to an id; returns how many were unread."""
         body = {} if up_to is None else {"up_to": up_to}
         marked: int = (await self._change(f"{_PATH}/read-all", None, safe=True, body=body))["marked"]
         return marked
 
     async def set_language(self, language: str) -> None:
-        """``en`` or ``zh``, for what comes from now on."""
+        """Set the language of future notifications: ``en`` or ``zh``."""
         await self._change(f"{_PATH}/language", None, safe=True, method="PUT", body={"language": language})
 
     async def follow(self, *, after: int | None = None) -> AsyncGenerator[Notification, None]:
-        """What comes from now on, or after the one that was seen last; for ever. Connections that break come back."""
+        """Stream notifications from now on, or after an id, for ever. Reconnects after a broken connection."""
         last = after
         while True:
             headers = {} if last is None else {"Last-Event-ID": str(last)}
             try:
                 async with self._connection.stream(
-                    f"{_PATH}/events", headers=headers, read_timeout=_HEARTBEATS
+                    f"{_PATH}/events", headers=headers, read_timeout=_HEARTBEAT_TIMEOUT
                 ) as answer:
                     if answer.status_code != 200:
-                        await self.unread_count()  # raises what is wrong
+                        await self.unread_count()  # raises the error
                         continue
                     async with aclosing(read_events(answer.aiter_bytes())) as events:
                         async for event in events:
                             if event.kind == "revoked":
                                 return
                             if event.kind == "notification":
-                                told = Notification.of(json.loads(event.data))
-                                last = told.id
-                                yield told
+                                notification = Notification.of(json.loads(event.data))
+                                last = notification.id
+                                yield notification
             except Unreachable:
                 pass
-            await asyncio.sleep(random.uniform(*_COME_BACK_S))  # noqa: S311 - spreads load, guards nothing
+            await asyncio.sleep(random.uniform(*_RECONNECT_PAUSE_S))  # noqa: S311 - spreads load, guards nothing
 
     async def list(self, *, unread: bool | None = None) -> AsyncGenerator[Notification, None]:
-        """What you were told, newest first."""
+        """Your notifications, newest first."""
         async for item in self._pages(_PATH, {"unread": unread}):
             yield Notification.of(item)

@@ -13,15 +13,15 @@ from headrace.client.errors import LockHeld, LockLost
 from headrace.client.model import Lock
 from headrace.client.verbs import Verbs, given
 from headrace.errors import HeadraceError
-from headrace.leases import RENEWED_AFTER, holding
+from headrace.leases import RENEW_AFTER_RATIO, holding
 
 _TTL = timedelta(seconds=30)
-_LONGEST_WAIT_S = 20.0  # of one request; the server allows 30
-LONGEST_FAREWELL_S = 3.0  # of one who is canceled; after that the lock expires by itself
+_MAX_WAIT_SECONDS = 20.0  # for one request; the server allows 30
+MAX_RELEASE_SECONDS = 3.0  # for the release after a cancellation; later the lock expires by itself
 
 
 class Locks(Verbs):
-    """Names that one holder has at a time, over all machines."""
+    """Distributed locks."""
 
     @asynccontextmanager
     async def hold(
@@ -33,41 +33,41 @@ class Locks(Verbs):
         wait: timedelta | None = timedelta(0),
         holder: str | None = None,
     ) -> AsyncIterator[Lock]:
-        """Hold a lock while the block runs. ``LockHeld`` unless it is free within ``wait`` (None: however long it is).
+        """Hold a lock while the block runs. ``LockHeld`` unless it is free within ``wait`` (None: no limit).
 
-        It is renewed in the background. When it is lost, or might be by now, ``LockLost`` is raised in the place of the
-        block's end: then the block was canceled, or had just ended. The block must not keep the event loop busy for
-        long, or the lock is not renewed. Whoever is written to can refuse a late holder by ``lock.fence``.
+        It is renewed in the background. When it is lost, or might be lost, the block is canceled and ``LockLost`` is
+        raised at its end. The block must not block the event loop for long, or the lock is not renewed. The target of
+        the block's writes can refuse a late holder by ``lock.fence``.
         """
         holder = holder or f"{socket.gethostname()}:{os.getpid()}"
         loop = asyncio.get_running_loop()
         end = None if wait is None else loop.time() + wait.total_seconds()
-        longest = min(_LONGEST_WAIT_S, self._connection.timeout.total_seconds() / 2)
+        longest = min(_MAX_WAIT_SECONDS, self._connection.timeout.total_seconds() / 2)
         while True:
             asked_at = loop.time()
             left = longest if end is None else min(max(end - asked_at, 0), longest)
             ask = partial(self.acquire, key, ttl=ttl, purpose=purpose, holder=holder, once=ids.new("key"))
             try:
                 lock = await ask(wait=timedelta(seconds=left))
-                if loop.time() - asked_at > ttl.total_seconds() * RENEWED_AFTER:
-                    # Nobody knows when it was given while this waited: its time is counted from here.
+                if loop.time() - asked_at > ttl.total_seconds() * RENEW_AFTER_RATIO:
+                    # The time of the grant during the wait is unknown: the lease counts from here.
                     asked_at = loop.time()
                     lock = await self.renew(lock, ttl=ttl)
             except (LockHeld, LockLost):
                 if end is not None and loop.time() >= end:
                     raise
             except asyncio.CancelledError:
-                await self._let_go_of_what_was_given(ask)
+                await self._release_granted(ask)
                 raise
             else:
                 break
         async with holding(_Held(self, lock, ttl), asked_at=asked_at):
             yield lock
 
-    async def _let_go_of_what_was_given(self, ask: Callable[[], Awaitable[Lock]]) -> None:
-        # The answer may have been on its way. Asked again with the same key, without waiting, the server repeats it.
+    async def _release_granted(self, ask: Callable[[], Awaitable[Lock]]) -> None:
+        # The answer may be lost. The same request with the same key, without waiting, gets it again.
         with suppress(HeadraceError, TimeoutError):
-            async with asyncio.timeout(LONGEST_FAREWELL_S):
+            async with asyncio.timeout(MAX_RELEASE_SECONDS):
                 await self.release(await ask())
 
     async def acquire(
@@ -80,31 +80,31 @@ class Locks(Verbs):
         holder: str | None = None,
         once: str | None = None,
     ) -> Lock:
-        """Take a lock, at once or within ``wait`` (30 s at most). ``lock_held``, a conflict, says who has it.
+        """Take a lock, at once or within ``wait`` (at most 30 s). ``lock_held``, a conflict, names the holder.
 
-        Renew it well before ``ttl`` is over: a third of it is usual. Sent again, it is taken once; with ``once``, an
-        idempotency key of your own, also when your program is started again.
+        Renew it well before ``ttl`` is over, usually after a third. Retries take it once; with ``once``, your own
+        idempotency key, also after a restart of your program.
         """
         times = {"ttl_seconds": ttl.total_seconds(), "wait_seconds": wait.total_seconds()}
         asked = {"key": key, **times, **given({"purpose": purpose, "holder": holder})}
         return Lock.of({**await self._create("/v1/locks", asked, once), "ttl_seconds": ttl.total_seconds()})
 
     async def renew(self, lock: Lock, *, ttl: timedelta | None = None) -> Lock:
-        """Hold on to a lock for ``ttl`` from now, by default for as long as the last time; ``lock_lost``, a conflict,
-        means: stop."""
+        """Extend a lock to ``ttl`` from now, by default its last TTL; after ``lock_lost``, a conflict, stop the guarded
+        work."""
         seconds = lock.ttl_seconds if ttl is None else ttl.total_seconds()
         body = {"key": lock.key, "token": lock.token, "ttl_seconds": seconds}
         answer = await self._change("/v1/locks/renew", None, safe=True, body=body)
         return Lock.of({**answer, "token": lock.token, "ttl_seconds": seconds})
 
     async def release(self, lock: Lock) -> Lock:
-        """Let a lock go; ``lock_lost`` if it was lost before."""
+        """Release a lock; ``lock_lost`` if it was lost before."""
         return Lock.of(
             await self._change("/v1/locks/release", None, safe=False, body={"key": lock.key, "token": lock.token})
         )
 
     async def force_release(self, key: str, *, user_id: str | None = None) -> Lock:
-        """Take somebody's lock away. For administrators."""
+        """Force-release another user's lock. For administrators."""
         body = given({"key": key, "user_id": user_id})
         return Lock.of(await self._change("/v1/locks/force-release", None, safe=False, body=body))
 
@@ -116,14 +116,14 @@ class Locks(Verbs):
         status: str | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Lock, None]:
-        """Who holds and who held your locks, newest first."""
+        """Present and past holdings of your locks, newest first."""
         asked = {"key": key, "holder": holder, "status": status, "user_id": user_id}
         async for item in self._pages("/v1/locks", asked):
             yield Lock.of(item)
 
 
 class _Held:
-    """A lock in the hands of a block."""
+    """A lock held by a block."""
 
     lost: type[HeadraceError] = LockLost
 
@@ -133,8 +133,8 @@ class _Held:
         self._lock = lock
 
     async def renew(self) -> None:
-        # A request that hangs is given up in time for another one.
-        async with asyncio.timeout(self.ttl.total_seconds() * RENEWED_AFTER):
+        # A hanging request is abandoned in time for another one.
+        async with asyncio.timeout(self.ttl.total_seconds() * RENEW_AFTER_RATIO):
             await self._locks.renew(self._lock, ttl=self.ttl)
 
     async def release(self) -> None:

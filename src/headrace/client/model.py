@@ -1,4 +1,4 @@
-"""What the server answers with, as frozen values. Fields that a newer server adds are passed over."""
+"""The server's answers as frozen dataclasses. Unknown fields of newer servers are ignored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -12,7 +12,7 @@ _OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELED"})
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server said, by its names."""
+    """Base class of answers."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -27,7 +27,7 @@ def _value(name: str, raw: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class NewTask:
-    """A task to submit. What is left out is as the type says."""
+    """A task to submit. Omitted options are those of the type."""
 
     type: str
     payload: Any = None
@@ -41,7 +41,7 @@ class NewTask:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """As the API takes it: only what was given."""
+        """The request body, with only the given fields."""
         if self.run_at is not None and self.run_at.tzinfo is None:
             raise ValueError("run_at needs a time zone")
         given = {
@@ -55,7 +55,7 @@ class NewTask:
 
 @dataclass(frozen=True, slots=True)
 class Task(Answer):
-    """A task as it was when the server answered. Lists leave payload and result out."""
+    """A task at the time of the answer. Lists omit payload and result."""
 
     id: str
     type: str
@@ -96,13 +96,13 @@ class Task(Answer):
 
     @property
     def succeeded(self) -> bool:
-        """Whether it is over, and well."""
+        """Whether it succeeded."""
         return self.status == "SUCCEEDED"
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine(Answer):
-    """How an attempt ended, or a line that a handler wrote (``status`` LOG)."""
+    """The end of an attempt, or a log line of a handler (``status`` LOG)."""
 
     id: int
     attempt: int
@@ -126,7 +126,7 @@ class Step(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Reason(Answer):
-    """One thing that keeps something from running: a sentence for people, a code and facts for programs."""
+    """One reason that prevents a run: a sentence for people, a code and facts for programs."""
 
     code: str
     text: str
@@ -135,7 +135,7 @@ class Reason(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a task is not running; the first reason is the one to look at first."""
+    """Why a task is not running, the most important reason first."""
 
     task_id: str
     status: str
@@ -148,7 +148,7 @@ class Why:
 
 @dataclass(frozen=True, slots=True)
 class QueueRules(Answer):
-    """What was said about a queue."""
+    """The settings of a queue."""
 
     name: str
     paused_at: datetime | None = None
@@ -158,7 +158,7 @@ class QueueRules(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Queue(QueueRules):
-    """A queue and what is in it; unless ``exact``, at least so many."""
+    """A queue and its counts; unless ``exact``, they are lower bounds."""
 
     waiting: int = 0
     delayed: int = 0
@@ -169,7 +169,7 @@ class Queue(QueueRules):
 
 @dataclass(frozen=True, slots=True)
 class Held(Answer):
-    """A task in a worker's hands."""
+    """A task that a worker runs."""
 
     task_id: str
     type: str
@@ -191,7 +191,7 @@ class EventType(Answer):
 
 @dataclass(frozen=True, slots=True)
 class TaskType(Answer):
-    """A kind of task that a worker has registered. ``payload_schema`` is a JSON Schema; None takes anything."""
+    """A registered task type. ``payload_schema`` is a JSON Schema; None accepts any payload."""
 
     name: str
     description: str
@@ -246,8 +246,8 @@ class Worker(Answer):
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """A schedule to make: one of ``cron`` and ``interval`` (seconds), or neither, and then once at ``run_at``. What is
-    left out is as the server has it by default."""
+    """A schedule to create: either ``cron`` or ``interval`` (seconds), or neither for a single run at ``run_at``.
+    Omitted fields have the server's defaults."""
 
     name: str
     type: str
@@ -270,14 +270,14 @@ class NewSchedule:
     labels: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """As the API takes it: only what was given."""
+        """The request body, with only the given fields."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return given(named | {"labels": dict(self.labels) or None})
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule(Answer):
-    """A schedule as it was when the server answered, and how it has done."""
+    """A schedule and its counts at the time of the answer."""
 
     id: str
     user_id: str
@@ -312,8 +312,8 @@ class Schedule(Answer):
     created_at: datetime | None = None
     updated_at: datetime | None = None
     version: int = 0
-    warnings: tuple[Reason, ...] = ()  # why its runs would wait; lists leave them out
-    canceled_runs: int = 0  # by disabling it with cancel_pending
+    warnings: tuple[Reason, ...] = ()  # why its runs would wait; omitted in lists
+    canceled_runs: int = 0  # canceled by disabling it with cancel_pending
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Self:
@@ -322,7 +322,7 @@ class Schedule(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Statistics(Answer):
-    """How a schedule has done, and how long its last runs took."""
+    """Statistics of a schedule and durations of its last runs."""
 
     schedule_id: str
     total_executions: int
@@ -343,7 +343,7 @@ class Statistics(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Execution(Answer):
-    """A run of a schedule, each attempt its own. Lists leave result and stack out."""
+    """A run of a schedule; each attempt is a run. Lists omit result and stack."""
 
     id: str
     schedule_id: str
@@ -368,13 +368,13 @@ class Execution(Answer):
 
     @property
     def is_over(self) -> bool:
-        """Whether it neither waits nor runs."""
+        """Whether it has ended."""
         return self.status not in ("PENDING", "RUNNING")
 
 
 @dataclass(frozen=True, slots=True)
 class RunWhy:
-    """Why a run is not running; the first reason is the one to look at first."""
+    """Why a run is not running, the most important reason first."""
 
     execution_id: str
     status: str
@@ -387,7 +387,7 @@ class RunWhy:
 
 @dataclass(frozen=True, slots=True)
 class Lock(Answer):
-    """One holding of a lock. Only whoever took it has its ``token``."""
+    """One holding of a lock. Only its holder has the ``token``."""
 
     key: str
     user_id: str
@@ -399,5 +399,5 @@ class Lock(Answer):
     purpose: str | None = None
     released_at: datetime | None = None
     remaining_seconds: float = 0.0
-    ttl_seconds: float = 30.0  # what it was taken or renewed for, by this client
+    ttl_seconds: float = 30.0  # the last TTL requested by this client
     token: str | None = field(default=None, repr=False)

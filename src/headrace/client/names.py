@@ -1,4 +1,4 @@
-"""What ``headrace.client`` offers."""
+"""The public names of ``headrace.client``."""
 
 from headrace.client.accounts import ApiKey, Me, User
 from headrace.client.asynchronous import Client

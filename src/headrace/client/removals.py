@@ -1,6 +1,6 @@
-"""Having marks taken off files: ``client.removals``."""
+"""Watermark removals: ``client.removals``."""
 
-from __future__ import annotations  # a verb is called list
+from __future__ import annotations  # a method is named list
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -14,9 +14,9 @@ from headrace.client.verbs import Verbs, given, part
 
 @dataclass(frozen=True, slots=True)
 class NewRemoval:
-    """What is to be done with each of the files; what is left out is as the API says.
+    """The options of an order for each file; omitted ones have the API's defaults.
 
-    ``rights`` is by what right: OWNER, LICENSEE or AUTHORIZED. It is stored with the file's hash and who sent it.
+    ``rights`` is your right to the file: OWNER, LICENSEE or AUTHORIZED. It is stored with the file's hash and the user.
     """
 
     rights: str = "OWNER"
@@ -35,10 +35,10 @@ class NewRemoval:
     password: str | None = field(default=None, repr=False)
 
     def as_json(self, asset_ids: Sequence[str], *, priced_only: bool = False) -> dict[str, Any]:
-        """As the API takes it; ``priced_only`` leaves out what has nothing to do with the price."""
+        """The request body; ``priced_only`` omits options without effect on the price."""
         apart = {"rights", "statement"} | ({"title"} if priced_only else set())
-        told = {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name not in apart}
-        body = {"asset_ids": list(asset_ids), **given(told)}
+        options = {each.name: _plain(getattr(self, each.name)) for each in fields(self) if each.name not in apart}
+        body = {"asset_ids": list(asset_ids), **given(options)}
         return body if priced_only else {**body, "rights": given({"basis": self.rights, "statement": self.statement})}
 
 
@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Quote(Answer):
-    """What it would cost now."""
+    """The present price."""
 
     units: int
     left: int
@@ -58,7 +58,7 @@ class Quote(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Candidate(Answer):
-    """What may be a mark."""
+    """A candidate for a watermark."""
 
     id: int
     kind: str
@@ -72,7 +72,7 @@ class Candidate(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Removal(Answer):
-    """An order and its task, as they were when the server answered. Lists leave the candidates out."""
+    """An order and its task at the time of the answer. Lists omit the candidates."""
 
     id: str
     user_id: str
@@ -101,22 +101,22 @@ class Removal(Answer):
 
     @property
     def needs_review(self) -> bool:
-        """Whether somebody must say which of the candidates is a mark."""
+        """Whether the user must choose among the candidates."""
         return self.error_code == "NEEDS_REVIEW"
 
 
 class Removals(Verbs):
-    """Orders of removal: what they cost, placing them, and what became of them."""
+    """Removal orders: quote, order, read."""
 
     async def quote(self, asset_ids: Sequence[str], wanted: NewRemoval | None = None) -> Quote:
-        """What an order would cost now. Nothing is held."""
+        """The present price of an order. Holds no units."""
         body = (wanted or NewRemoval()).as_json(asset_ids, priced_only=True)
         return Quote.of(await self._connection.request("POST", "/v1/removals/quote", json=body, safe=True))
 
     async def order(
         self, asset_ids: Sequence[str], wanted: NewRemoval | None = None, *, key: str | None = None
     ) -> Sequence[Removal]:
-        """Order one removal for each of your files, all or none. Its id is a task's: ``client.wait`` waits for it, and
+        """Order one removal for each file, all or none. Its id is a task id: ``client.wait`` waits for it, and
         ``client.files.download_result`` has the file."""
         answer = await self._create("/v1/removals", (wanted or NewRemoval()).as_json(asset_ids), key)
         return [Removal.of(item) for item in answer["items"]]
@@ -129,31 +129,31 @@ class Removals(Verbs):
         password: str | None = None,
         key: str | None = None,
     ) -> Task:
-        """Have somebody look for marks, for nothing: when the task has succeeded, its result has the candidates."""
+        """Detect watermarks, free of charge: the result of the succeeded task has the candidates."""
         body = {"hints": list(hints), **given({"password": password})}
         return Task.of(await self._create(f"/v1/assets/{part(asset_id)}/detect", body, key))
 
     async def get(self, removal_id: str) -> Removal:
-        """One removal, with the candidates that were found in the file."""
+        """One removal with its candidates."""
         answer = await self._get(f"/v1/removals/{part(removal_id)}")
         found = tuple(Candidate.of(each) for each in answer.get("candidates", ()))
         return replace(Removal.of(answer), candidates=found)
 
     async def not_ordered(self) -> Sequence[File]:
-        """Of your last fifty files those that you have uploaded and never ordered a removal for."""
+        """Uploads among your last fifty files without a removal order."""
         return [File.of(item) for item in (await self._get("/v1/removals/not-ordered"))["items"]]
 
     async def comparison(self, removal_id: str) -> bytes:
-        """Before on the left and after on the right, as JPEG."""
+        """A comparison of before (left) and after (right), as JPEG."""
         return await self._bytes(f"/v1/tasks/{part(removal_id)}/compare")
 
     async def preview(self, removal_id: str) -> bytes:
-        """A small picture of the result, as WebP."""
+        """A preview of the result, as WebP."""
         return await self._bytes(f"/v1/tasks/{part(removal_id)}/preview")
 
     async def held_back(self, removal_id: str) -> bytes:
-        """What ``accept_poor`` would give, before it is paid: before and after as a small JPEG. ``held_back`` of a
-        removal that failed says whether there is one."""
+        """A preview of the result that ``accept_poor`` would buy: before and after as a small JPEG. Available if
+        ``held_back`` of the failed removal is set."""
         return await self._bytes(f"/v1/removals/{part(removal_id)}/held-back")
 
     async def _bytes(self, path: str) -> bytes:

@@ -1,4 +1,4 @@
-"""When to send a request again, and after which pause."""
+"""Retry policy of requests."""
 
 import random
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from email.utils import parsedate_to_datetime
 
 import httpx
 
-# The server has done nothing, and may do it in a moment.
-_NOT_DONE = frozenset({429, 503})
-# A proxy has lost the answer: what was asked for may have been done.
+# The request was not executed, and may succeed later.
+_NOT_EXECUTED = frozenset({429, 503})
+# A proxy lost the answer: the request may have been executed.
 _UNCERTAIN = frozenset({502, 504})
 
 
@@ -32,20 +32,20 @@ class RetryPolicy:
 
 
 def may_repeat(error: httpx.TransportError, *, safe: bool) -> bool:
-    """Whether a request that broke may be sent again: if it never left, or if a repetition is harmless."""
+    """Whether a broken request may be repeated: if it was not sent, or if a repetition is harmless."""
     never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
     return never_sent or (safe and not isinstance(error, httpx.UnsupportedProtocol))
 
 
 def wants_repeat(response: httpx.Response, code: str | None, *, safe: bool) -> bool:
-    """Whether the same request may well be answered otherwise in a moment."""
-    if code == "idempotency_in_progress":  # the first request with our key is still at work: its answer will be ours
+    """Whether a later repetition may succeed."""
+    if code == "idempotency_in_progress":  # the first request with our key still runs: we will get its answer
         return True
-    return response.status_code in _NOT_DONE or (safe and response.status_code in _UNCERTAIN)
+    return response.status_code in _NOT_EXECUTED or (safe and response.status_code in _UNCERTAIN)
 
 
 def retry_after(response: httpx.Response) -> timedelta | None:
-    """What Retry-After says: seconds, or a date."""
+    """Retry-After as seconds, from a number or a date."""
     text = response.headers.get("Retry-After")
     if text is None:
         return None

@@ -1,6 +1,6 @@
 """Schedules and their runs, for programs with an event loop: ``client.schedules`` and ``client.executions``."""
 
-from __future__ import annotations  # a verb is called list
+from __future__ import annotations  # a method is named list
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
@@ -11,10 +11,10 @@ from headrace.client.verbs import Verbs, given, part
 
 
 class Schedules(Verbs):
-    """When work runs."""
+    """Schedules."""
 
     async def create(self, schedule: NewSchedule, *, key: str | None = None) -> Schedule:
-        """Make a schedule. Sent again, it is made once."""
+        """Create a schedule. Retries create one."""
         return Schedule.of(await self._create("/v1/schedules", schedule.as_json(), key))
 
     async def get(self, schedule_id: str) -> Schedule:
@@ -22,9 +22,9 @@ class Schedules(Verbs):
         return Schedule.of(await self._get(_schedule(schedule_id)))
 
     async def update(self, schedule_id: str, *, version: int | None = None, **changes: Any) -> Schedule:
-        """Change the fields that are named, those of ``NewSchedule``; with a ``version`` only if it is that.
+        """Change fields of ``NewSchedule``; with a ``version`` only if it matches.
 
-        Saying ``cron``, ``interval`` or ``run_at`` replaces the others.
+        Setting ``cron``, ``interval`` or ``run_at`` replaces the others.
         """
         body = {name: None for name, value in changes.items() if value is None} | given(changes)
         return Schedule.of(
@@ -32,20 +32,20 @@ class Schedules(Verbs):
         )
 
     async def enable(self, schedule_id: str, *, version: int | None = None) -> Schedule:
-        """Let it run from now on; what was due meanwhile is left out."""
+        """Enable it from now on; times due meanwhile are skipped."""
         return Schedule.of(await self._change(f"{_schedule(schedule_id)}/enable", version, safe=True))
 
     async def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
-        """Let it fire no more; what runs goes on, and so does what waits, unless ``cancel_pending`` ends it."""
+        """Disable it; running and waiting runs continue, unless ``cancel_pending`` ends the waiting ones."""
         cancel = "?cancel_pending=true" if cancel_pending else ""
         return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable{cancel}", version, safe=True))
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
-        """Remove a schedule and its history. What runs goes on, as a task."""
+        """Delete a schedule and its history. Running runs continue as tasks."""
         await self._change(_schedule(schedule_id), version, safe=False, method="DELETE")
 
     async def run(self, schedule_id: str, *, key: str | None = None) -> Execution:
-        """Run it once now, beside its own times. Sent again, it runs once."""
+        """Run it once now, beside its own times. Retries run it once."""
         return Execution.of(await self._create(f"{_schedule(schedule_id)}/run", None, key))
 
     async def upcoming(self, schedule_id: str, *, count: int = 5) -> Sequence[datetime]:
@@ -61,12 +61,12 @@ class Schedules(Verbs):
         after: datetime | None = None,
         count: int = 5,
     ) -> Sequence[datetime]:
-        """When something would run, before it is saved."""
+        """Due times of a timing before it is saved."""
         asked = {"cron": cron, "interval": interval, "timezone": timezone, "after": after, "count": count}
         return _times(await self._change("/v1/schedules/preview", None, safe=True, body=given(asked)))
 
     async def statistics(self, schedule_id: str) -> Statistics:
-        """How its runs have fared."""
+        """Statistics of its runs."""
         return Statistics.of(await self._get(f"{_schedule(schedule_id)}/statistics"))
 
     async def list(
@@ -78,8 +78,8 @@ class Schedules(Verbs):
         labels: Mapping[str, str] | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Schedule, None]:
-        """Your schedules, newest first; ``name`` is a part of it. ``user_id`` is for administrators: somebody's, or
-        ``"*"`` for everybody's."""
+        """Your schedules, newest first; ``name`` is a substring. ``user_id`` is for administrators: one user, or
+        ``"*"`` for all."""
         asked = {"type": type, "enabled": enabled, "name": name, "user_id": user_id}
         pairs = [f"{label}={value}" for label, value in (labels or {}).items()]
         async for item in self._pages("/v1/schedules", {**asked, "label": pairs or None}):
@@ -94,7 +94,7 @@ class Executions(Verbs):
         return Execution.of(await self._get(_execution(execution_id)))
 
     async def cancel(self, execution_id: str) -> Execution:
-        """Cancel a run; one that runs is told to stop and ends soon after. Canceling twice changes nothing."""
+        """Cancel a run; a running one receives a stop request and ends soon after. Idempotent."""
         return Execution.of(await self._change(f"{_execution(execution_id)}/cancel", None, safe=True))
 
     async def why(self, execution_id: str) -> RunWhy:
@@ -112,7 +112,7 @@ class Executions(Verbs):
         due_before: datetime | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[Execution, None]:
-        """Your runs, those that were due last first, without results and stacks."""
+        """Your runs, latest due time first, without results and stacks."""
         asked = {
             "schedule_id": schedule_id,
             "status": [status] if isinstance(status, str) else status,

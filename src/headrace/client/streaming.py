@@ -1,4 +1,4 @@
-"""Server-sent events, as they come over the wire."""
+"""A parser of server-sent events."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -13,7 +13,7 @@ class ServerEvent:
 
 
 async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEvent, None]:
-    """Events as they are complete; comments, which only keep the connection open, are passed over."""
+    """Yield complete events; comments (heartbeats) are skipped."""
     kind, last_id = "message", None
     data: list[str] = []
     async with aclosing(_lines(chunks)) as lines:
@@ -35,7 +35,7 @@ async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEven
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
-    # Not httpx's aiter_lines: it breaks lines at every character that Unicode calls a break, and JSON may hold some.
+    # Not httpx's aiter_lines, which splits at all Unicode line breaks, also inside JSON.
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

@@ -1,7 +1,7 @@
 """Plans, subscriptions and orders, for programs with an event loop: ``client.plans``, ``client.subscriptions`` and
 ``client.payments``."""
 
-from __future__ import annotations  # a verb is called list
+from __future__ import annotations  # a method is named list
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from headrace.client.verbs import Verbs, given, part
 
 @dataclass(frozen=True, slots=True)
 class Plan(Answer):
-    """What can be bought."""
+    """Plans for sale."""
 
     id: str
     name: str
@@ -29,7 +29,7 @@ class Plan(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Subscription(Answer):
-    """A subscription as it was when the server answered."""
+    """A subscription at the time of the answer."""
 
     id: str
     user_id: str
@@ -47,7 +47,7 @@ class Subscription(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Order(Answer):
-    """An order: ``code_url`` is what the QR code says, ``jsapi`` what a mini-program pays with."""
+    """An order: ``code_url`` is the content of the QR code, ``jsapi`` the parameters for a mini-program."""
 
     id: str
     user_id: str
@@ -76,7 +76,7 @@ class Order(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """A subscription and the order that waits to be paid for it."""
+    """A subscription and its unpaid order."""
 
     subscription: Subscription
     order: Order
@@ -87,7 +87,7 @@ class Ordered:
 
 
 class Plans(Verbs):
-    """What can be bought."""
+    """Plans for sale."""
 
     async def list(self) -> Sequence[Plan]:
         """The plans on offer, in the order of the price list."""
@@ -95,12 +95,12 @@ class Plans(Verbs):
 
 
 class Subscriptions(Verbs):
-    """Who has which plan, until when."""
+    """Subscriptions."""
 
     async def create(
         self, plan: str, *, method: str = "NATIVE", auto_renew: bool = True, key: str | None = None
     ) -> Ordered:
-        """Order a plan, by id or name; the answer says how to pay. Sent again, it is one order."""
+        """Order a plan, by id or name; the answer says how to pay. Retries create one order."""
         body = {"plan": plan, "method": method, "auto_renew": auto_renew}
         return Ordered.of(await self._create("/v1/subscriptions", body, key))
 
@@ -114,46 +114,46 @@ class Subscriptions(Verbs):
         return Subscription.of(await self._get(_subscription(subscription_id)))
 
     async def cancel(self, subscription_id: str, *, version: int | None = None) -> Subscription:
-        """It ends with its period; one that is not paid for ends at once."""
+        """Cancel it: it ends with its period; an unpaid one ends at once."""
         path = f"{_subscription(subscription_id)}/cancel"
         return Subscription.of(await self._change(path, version, safe=True))
 
     async def resume(self, subscription_id: str, *, version: int | None = None) -> Subscription:
-        """Take a cancellation back while its period runs."""
+        """Undo a cancellation while the period runs."""
         path = f"{_subscription(subscription_id)}/resume"
         return Subscription.of(await self._change(path, version, safe=True))
 
     async def list(
         self, *, status: str | None = None, user_id: str | None = None
     ) -> AsyncGenerator[Subscription, None]:
-        """Your subscriptions, newest first. Administrators name somebody else, or ``*``."""
+        """Your subscriptions, newest first. Administrators may name a user, or ``*``."""
         async for each in self._pages("/v1/subscriptions", {"status": status, "user_id": user_id}):
             yield Subscription.of(each)
 
 
 class Payments(Verbs):
-    """Orders, and what was paid of them."""
+    """Orders and payments."""
 
     async def get(self, order_id: str) -> Order:
         """One order."""
         return Order.of(await self._get(_order(order_id)))
 
     async def check(self, order_id: str) -> Order:
-        """Ask WeChat Pay now what became of it."""
+        """Query WeChat Pay about the order now."""
         return Order.of(await self._change(f"{_order(order_id)}/check", None, safe=True))
 
     async def refund(self, order_id: str, *, reason: str) -> Order:
-        """Give all of it back. For administrators; sent again, it is one refund."""
+        """Refund the whole payment. For administrators; retries make one refund."""
         path = f"/v1/admin/payments/{part(order_id)}/refund"
         return Order.of(await self._change(path, None, safe=True, body=given({"reason": reason})))
 
     async def resolve(self, order_id: str, *, reason: str) -> Order:
-        """Say that its ``problem`` was looked at. For administrators."""
+        """Mark its ``problem`` as resolved. For administrators."""
         path = f"/v1/admin/payments/{part(order_id)}/resolve"
         return Order.of(await self._change(path, None, safe=True, body=given({"reason": reason})))
 
     async def list(self, *, status: str | None = None, user_id: str | None = None) -> AsyncGenerator[Order, None]:
-        """Your orders, newest first. Administrators name somebody else, or ``*``."""
+        """Your orders, newest first. Administrators may name a user, or ``*``."""
         async for each in self._pages("/v1/payments", {"status": status, "user_id": user_id}):
             yield Order.of(each)
 

@@ -1,4 +1,4 @@
-"""The same client for programs without an event loop: each verb runs on a loop in a thread of its own."""
+"""The client for programs without an event loop: verbs run on a loop in a background thread."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class _Loop:
-    """An event loop in a thread, for as long as the client lives. Works from any thread, also beside another loop."""
+    """An event loop in a thread, for the lifetime of the client. Usable from any thread, also beside another loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -38,14 +38,14 @@ class _Loop:
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if self._loop.is_closed():
             work.close()
-            raise RuntimeError("This client is closed: make another one.")
+            raise RuntimeError("This client is closed: create another one.")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         running = self.start(work)
         try:
             return running.result()
-        except BaseException:  # Ctrl-C: what it does must not go on behind our back
+        except BaseException:  # Ctrl-C: the request must not continue in the background
             running.cancel()
             raise
 
@@ -71,7 +71,7 @@ async def _next(items: AsyncGenerator[T, None], within: float | None = None) -> 
 
 
 async def _close(items: AsyncGenerator[Any, None]) -> None:
-    while getattr(items, "ag_running", False):  # noqa: ASYNC110 - what Ctrl-C interrupted is on its way out
+    while getattr(items, "ag_running", False):  # noqa: ASYNC110 - waits until the interrupted step ends
         await asyncio.sleep(0.001)
     await items.aclose()
 

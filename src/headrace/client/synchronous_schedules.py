@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from headrace.client.locks import LONGEST_FAREWELL_S, Locks
+from headrace.client.locks import MAX_RELEASE_SECONDS, Locks
 from headrace.client.model import Execution, Lock, NewSchedule, RunWhy, Schedule, Statistics
 from headrace.client.schedules import Executions, Schedules
 
@@ -136,8 +136,8 @@ class SyncLocks:
         wait: timedelta | None = timedelta(0),
         holder: str | None = None,
     ) -> Iterator[Lock]:
-        """As its twin, but for one thing: nobody can stop a block without an event loop. ``LockLost`` comes at its end;
-        one that takes long asks in between, by ``renew``."""
+        """Like its twin, except that a block without an event loop cannot be canceled. ``LockLost`` is raised at its
+        end; a long block should call ``renew`` in between."""
         taken: Future[Lock] = Future()
         over, gone = asyncio.Event(), threading.Event()
 
@@ -153,9 +153,9 @@ class SyncLocks:
         both: list[Future[Any]] = [taken, keeping]
         try:
             futures.wait(both, return_when=futures.FIRST_COMPLETED)
-        except BaseException:  # Ctrl-C while it waits for its turn
+        except BaseException:  # Ctrl-C while it waits for the lock
             keeping.cancel()
-            gone.wait(LONGEST_FAREWELL_S)
+            gone.wait(MAX_RELEASE_SECONDS)
             raise
         if not taken.done():
             keeping.result()
@@ -164,7 +164,7 @@ class SyncLocks:
         finally:
             self._loop.run(_set(over))
             futures.wait([keeping])
-        keeping.result()  # unless the block has failed: then that is told
+        keeping.result()  # unless the block has failed: then its error is raised
 
     def acquire(
         self,

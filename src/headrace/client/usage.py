@@ -1,4 +1,4 @@
-"""What may be used and what was: ``client.usage``."""
+"""Entitlements and usage: ``client.usage``."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Entitlement(Answer):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry(Answer):
-    """Units that were granted, held for a task, used by it or given back."""
+    """A ledger entry: units granted, held for a task, used by it or released."""
 
     id: str
     user_id: str
@@ -43,7 +43,7 @@ class LedgerEntry(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Balance(Answer):
-    """What can be used now."""
+    """The units that can be used now."""
 
     total: int
     left: int
@@ -53,7 +53,7 @@ class Balance(Answer):
 
 @dataclass(frozen=True, slots=True)
 class UsedDay(Answer):
-    """What was charged and given back on one day (UTC)."""
+    """Units charged and released on one day (UTC)."""
 
     day: str
     used: int
@@ -62,10 +62,10 @@ class UsedDay(Answer):
 
 
 class Usage(Verbs):
-    """What was used of which quota, and what is left."""
+    """Usage and remaining quota."""
 
     async def balance(self, *, user_id: str | None = None) -> Balance:
-        """What you can use now, and until when."""
+        """The units that you can use now, and until when."""
         return Balance.of(await self._get("/v1/usage/balance", given({"user_id": user_id})))
 
     async def list(
@@ -79,7 +79,7 @@ class Usage(Verbs):
         until: datetime | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[LedgerEntry, None]:
-        """Your ledger, newest first: what was granted, and what each task held, used and gave back."""
+        """Your ledger, newest first: granted units, and those that each task held, used and released."""
         asked = {
             "task_id": task_id,
             "entitlement_id": entitlement_id,
@@ -95,7 +95,7 @@ class Usage(Verbs):
     async def days(
         self, *, since: date | None = None, until: date | None = None, user_id: str | None = None
     ) -> tuple[UsedDay, ...]:
-        """Units charged and given back on each day (UTC): the last 30 unless told otherwise, 366 at the most."""
+        """Units charged and released on each day (UTC): by default the last 30 days, at most 366."""
         first = None if since is None else since.isoformat()
         last = None if until is None else until.isoformat()
         answer = await self._get("/v1/usage/days", given({"since": first, "until": last, "user_id": user_id}))
@@ -104,16 +104,16 @@ class Usage(Verbs):
     async def entitlements(
         self, *, status: str | None = None, user_id: str | None = None
     ) -> AsyncGenerator[Entitlement, None]:
-        """What you may use in which period, newest first."""
+        """Your entitlements, newest first."""
         async for item in self._pages("/v1/entitlements", {"status": status, "user_id": user_id}):
             yield Entitlement.of(item)
 
     async def entitlement(self, entitlement_id: str) -> Entitlement:
-        """One quota of one period."""
+        """One entitlement."""
         return Entitlement.of(await self._get(f"/v1/entitlements/{part(entitlement_id)}"))
 
     async def adjust(self, entitlement_id: str, units: int, *, reason: str, once: str | None = None) -> Entitlement:
-        """Add units to somebody's quota, or take away what is left of it. For administrators."""
+        """Add units to a user's quota, or remove remaining ones. For administrators."""
         path = f"/v1/admin/entitlements/{part(entitlement_id)}/adjust"
         answer = await self._create(path, {"units": units, "reason": reason}, once)
         return Entitlement.of(answer["entitlement"])

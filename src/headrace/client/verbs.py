@@ -1,4 +1,4 @@
-"""What every group of the client's verbs is made of."""
+"""Base class of the client's groups of verbs."""
 
 from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime
@@ -31,7 +31,7 @@ class Verbs:
             asked["cursor"] = page["next_cursor"]
 
     async def _create(self, path: str, body: Any, key: str | None) -> Any:
-        """Sent again, it happens once; with a ``key`` of the caller's own also when their program is started again."""
+        """POST with an idempotency key: retries are executed once; with the caller's ``key`` also after a restart."""
         headers = {"Idempotency-Key": key or ids.new("key")}
         return await self._connection.request("POST", path, json=body, headers=headers, safe=True)
 
@@ -43,7 +43,7 @@ class Verbs:
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was asked for, as the API takes it."""
+    """Query parameters in the API's format, without None."""
     return {name: _plain(name, value) for name, value in values.items() if value is not None}
 
 
@@ -56,7 +56,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def part(text: str) -> str:
-    """One part of a path, whatever is in it."""
+    """One percent-encoded segment of a path."""
     if not text:
         raise ValueError("an id or a name is expected here")
     return quote(text, safe="")

@@ -14,7 +14,7 @@ _DELIVERIES = "/v1/webhooks/deliveries"
 
 @dataclass(frozen=True, slots=True)
 class NewEndpoint:
-    """An endpoint to make. Without a ``secret`` one is made."""
+    """An endpoint to create. Without a ``secret`` one is generated."""
 
     name: str
     url: str
@@ -33,7 +33,7 @@ class NewEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint(Answer):
-    """Where events are sent. ``secret`` is there only when it was just made."""
+    """An endpoint. ``secret`` is set only when it was just generated."""
 
     id: str
     user_id: str
@@ -62,7 +62,7 @@ class Endpoint(Answer):
 
 @dataclass(frozen=True, slots=True)
 class Delivery(Answer):
-    """One attempt. Lists leave out what was sent and answered."""
+    """One attempt. Lists omit request and response."""
 
     id: str
     endpoint_id: str
@@ -83,7 +83,7 @@ class Delivery(Answer):
 
 @dataclass(frozen=True, slots=True)
 class EndpointStatistics(Answer):
-    """How an endpoint has fared since a time."""
+    """Statistics of an endpoint since a time."""
 
     since: datetime
     attempts: int
@@ -103,10 +103,10 @@ class EndpointStatistics(Answer):
 
 
 class Webhooks(Verbs):
-    """Where events are sent, and what came of it."""
+    """Webhook endpoints and deliveries."""
 
     async def create(self, endpoint: NewEndpoint, *, key: str | None = None) -> Endpoint:
-        """Make an endpoint. Its ``secret`` is shown only now: keep it where the receiver finds it."""
+        """Create an endpoint. Its ``secret`` is shown only once: store it for the receiver."""
         return Endpoint.of(await self._create(_ENDPOINTS, endpoint.as_json(), key))
 
     async def get(self, endpoint_id: str) -> Endpoint:
@@ -114,46 +114,46 @@ class Webhooks(Verbs):
         return Endpoint.of(await self._get(f"{_ENDPOINTS}/{part(endpoint_id)}"))
 
     async def update(self, endpoint_id: str, *, version: int | None = None, **changes: Any) -> Endpoint:
-        """Change some fields; ``None`` takes a filter (``task_types``, ``allow_ips``) away."""
+        """Change some fields; ``None`` removes a filter (``task_types``, ``allow_ips``)."""
         path = f"{_ENDPOINTS}/{part(endpoint_id)}"
         return Endpoint.of(await self._change(path, version, safe=False, method="PATCH", body=changes))
 
     async def delete(self, endpoint_id: str) -> None:
-        """Remove an endpoint; what waits is not sent."""
+        """Delete an endpoint; waiting deliveries are not sent."""
         await self._connection.request("DELETE", f"{_ENDPOINTS}/{part(endpoint_id)}", safe=False)
 
     async def pause(self, endpoint_id: str) -> Endpoint:
-        """Send nothing for now; events wait."""
+        """Pause sending; events are queued."""
         return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/pause", None, safe=True))
 
     async def resume(self, endpoint_id: str) -> Endpoint:
-        """Send again what waits, and what comes."""
+        """Resume sending, oldest deliveries first."""
         return Endpoint.of(await self._change(f"{_ENDPOINTS}/{part(endpoint_id)}/resume", None, safe=True))
 
     async def rotate_secret(self, endpoint_id: str, *, secret: str | None = None, key: str | None = None) -> Endpoint:
-        """A new ``secret``, shown only now; the old one goes on signing beside it for a while."""
+        """Set a new ``secret``, shown only once; the old one signs beside it for a while."""
         path = f"{_ENDPOINTS}/{part(endpoint_id)}/rotate-secret"
         return Endpoint.of(await self._create(path, given({"secret": secret}), key))
 
     async def statistics(self, endpoint_id: str, *, hours: int = 24) -> EndpointStatistics:
-        """How an endpoint has fared lately."""
+        """Statistics of an endpoint."""
         path = f"{_ENDPOINTS}/{part(endpoint_id)}/statistics"
         return EndpointStatistics.of(await self._get(path, {"hours": hours}))
 
     async def test(self, endpoint_id: str, *, key: str | None = None) -> Delivery:
-        """Send a test event; ``delivery`` says what came of it."""
+        """Send a test event; ``delivery`` has the result."""
         return Delivery.of(await self._create(f"{_ENDPOINTS}/{part(endpoint_id)}/test", None, key))
 
     async def delivery(self, delivery_id: str) -> Delivery:
-        """One attempt, with what was sent and answered."""
+        """One attempt with its request and response."""
         return Delivery.of(await self._get(f"{_DELIVERIES}/{part(delivery_id)}"))
 
     async def resend(self, delivery_id: str, *, key: str | None = None) -> Delivery:
-        """Send its event once more, whatever came of it."""
+        """Resend its event, regardless of the result."""
         return Delivery.of(await self._create(f"{_DELIVERIES}/{part(delivery_id)}/resend", None, key))
 
     async def resend_failed(self, endpoint_id: str, *, since: datetime, until: datetime | None = None) -> int:
-        """Send again all that failed for good in this time; gives how many. Asked again while there are more."""
+        """Resend all that failed for good in this time range; returns their number. Repeats while more remain."""
         body = given({"since": since, "until": until})
         resent: int = 0
         while True:

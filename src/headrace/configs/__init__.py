@@ -1,1 +1,1 @@
-"""Settings that change while the product runs: typed by key, for everyone, a tenant or a user."""
+"""Configs: settings that change at run time, typed by key, for all users, a tenant or a user."""

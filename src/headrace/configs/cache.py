@@ -1,8 +1,8 @@
-"""Values at hand: read once, forgotten when somebody changes them.
+"""A cache of config values, invalidated by changes.
 
-The table notifies with each change; whoever listens forgets that key. Behind a pooler notifications do not arrive:
-there ``Database.listen`` says every second that some may have been missed, and everything is forgotten. A lost note
-costs ``longest`` at the most.
+The table notifies of each change, and listeners drop that key. Behind a pooler notifications do not arrive: there
+``Database.listen`` reports every second that some may have been missed, and the whole cache is dropped. With a lost
+notification a value is stale for at most ``longest``.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from headrace.database import Database, Note
 T = TypeVar("T")
 
 CHANNEL = "headrace_configs"
-_MOST = 10_000
+_MAX_CACHED_VALUES = 10_000
 
 _Known = tuple[str, str | None, str | None]
 
 
 class Configs:
-    """The values that hold, for one process; ``open_configs`` makes it and keeps it fresh."""
+    """The effective values in one process; opened and kept current by ``open_configs``."""
 
     def __init__(self, db: Database, *, longest: timedelta = timedelta(minutes=1)) -> None:
         self._db = db
@@ -35,7 +35,7 @@ class Configs:
         self._changes = 0
 
     async def get(self, key: ConfigKey[T], *, user_id: str | None = None, tenant_id: str | None = None) -> T:
-        """The value that holds for this user and tenant: the narrowest that is set and active, or the default."""
+        """The effective value for this user and tenant: the narrowest active one, or the default."""
         target = (key.name, user_id, tenant_id)
         known = self._known.get(target)
         if known is not None and known[0] > time.monotonic():
@@ -50,16 +50,16 @@ class Configs:
         changes = self._changes
         async with self._db.transaction(readonly=True) as tx:
             found = await store.resolve(tx, name, user_id=user_id, tenant_id=tenant_id)
-        # What was read while somebody changed it may be the old value, and the note has come already.
+        # A value read during a change may be the old one, although its notification has already arrived.
         if changes == self._changes:
             self._known[target] = (time.monotonic() + self._longest, found)
             self._known.move_to_end(target)
-            if len(self._known) > _MOST:
+            if len(self._known) > _MAX_CACHED_VALUES:
                 self._known.popitem(last=False)
         return found
 
     def forget(self, note: Note) -> None:
-        """What a note says has changed."""
+        """Drop the entries that a notification names."""
         self._changes += 1
         if note.resumed:
             self._known.clear()
@@ -76,7 +76,7 @@ class Configs:
 
 @asynccontextmanager
 async def open_configs(db: Database, *, longest: timedelta = timedelta(minutes=1)) -> AsyncIterator[Configs]:
-    """The configs of a process, for as long as it runs."""
+    """Open the configs of a process."""
     configs = Configs(db, longest=longest)
     async with asyncio.TaskGroup() as group:
         listening = group.create_task(configs.run(), name="listen for configs")

@@ -1,4 +1,4 @@
-"""What configs forget of a user whose account goes."""
+"""Erases a deleted user's configs."""
 
 from collections.abc import AsyncGenerator
 
@@ -7,7 +7,7 @@ from headrace.database import Database
 
 
 class ForgetConfigs:
-    """The values that were set for the user alone."""
+    """Deletes values of scope USER."""
 
     name = "configs"
 

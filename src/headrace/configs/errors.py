@@ -1,4 +1,4 @@
-"""What configs refuse.
+"""Errors of configs.
 
 NotFound   ConfigNotFound · UnknownConfigKey
 Invalid    InvalidConfigValue · InvalidConfigScope
@@ -20,7 +20,7 @@ class UnknownConfigKey(NotFound):
 
 
 class InvalidConfigValue(Invalid):
-    """The value does not have the form that this key needs."""
+    """The value does not match the schema of this key."""
 
     code = "invalid_config_value"
 

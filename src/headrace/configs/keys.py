@@ -1,4 +1,4 @@
-"""The keys that belong to no package in particular: what clients are told."""
+"""Config keys of no particular package, for clients."""
 
 from typing import Annotated, Any, Literal
 
@@ -18,11 +18,11 @@ class Announcement(_Value):
 
     text: Annotated[Text, Field(min_length=1, max_length=500)]
     level: Literal["info", "warning", "critical"] = "info"
-    until: Annotated[Instant | None, Field(description="Not to be shown from then on.")] = None
+    until: Annotated[Instant | None, Field(description="The end of its display.")] = None
 
 
 class Contact(_Value):
-    """Where people turn for help."""
+    """Contact for help."""
 
     email: Annotated[Text, Field(max_length=255, pattern=r"^[^@\s]+@[^@\s]+$")] | None = None
     url: HttpUrl | None = None
@@ -33,32 +33,32 @@ FeatureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 ANNOUNCEMENT: ConfigKey[Announcement | None] = ConfigKey(
     "announcement", Announcement | None, None, "A line that clients show to people.", public=True
 )
-CONTACT: ConfigKey[Contact] = ConfigKey("contact", Contact, Contact(), "Where people turn for help.", public=True)
+CONTACT: ConfigKey[Contact] = ConfigKey("contact", Contact, Contact(), "Contact for help.", public=True)
 FEATURES: ConfigKey[dict[str, bool]] = ConfigKey(
     "features",
     Annotated[dict[FeatureName, bool], Field(max_length=200)],
     {},
-    "Which optional parts clients offer: {name: true or false}.",
+    "Optional features of clients: {name: true or false}.",
     public=True,
 )
 
 
 class SavedView(_Value):
-    """A page of the console with its filters, under a name of one's own."""
+    """A page of the console with its filters, under a user's own name."""
 
     name: Annotated[Line, Field(min_length=1, max_length=80)]
-    # Of this origin alone: a view that somebody else has set must not lead away.
+    # Only of this origin: a view set by another user must not redirect elsewhere.
     path: Annotated[
         str, Field(max_length=2000, pattern=r"^/([^/\\\s][^\\\s]*)?$", examples=["/tasks?status=FAILED"]), STORABLE
     ]
 
 
-MOST_VIEWS = 50
+MAX_VIEWS = 50
 VIEWS: ConfigKey[list[SavedView]] = ConfigKey(
     "console.views",
-    Annotated[list[SavedView], Field(max_length=MOST_VIEWS)],
+    Annotated[list[SavedView], Field(max_length=MAX_VIEWS)],
     [],
-    "Pages of the console that a user has kept, with their filters.",
+    "A user's saved pages of the console, with their filters.",
 )
 
 GENERAL: tuple[ConfigKey[Any], ...] = (ANNOUNCEMENT, CONTACT, FEATURES, VIEWS)

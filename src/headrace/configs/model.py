@@ -1,4 +1,4 @@
-"""Settings that change while the product runs: for everyone, a tenant or a user."""
+"""Types of configs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,25 +10,25 @@ from headrace.configs.errors import InvalidConfigScope
 
 
 class ConfigScope(StrEnum):
-    """From wide to narrow; the narrower wins."""
+    """From wide to narrow; the narrower overrides."""
 
     GLOBAL = "GLOBAL"
     TENANT = "TENANT"
     USER = "USER"
 
 
-_LONGEST_ID = 64
+_MAX_ID_LENGTH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigTarget:
-    """For whom a value holds."""
+    """The scope and id that a value applies to."""
 
     scope: ConfigScope = ConfigScope.GLOBAL
     id: str = ""
 
     def __post_init__(self) -> None:
-        if (self.scope is ConfigScope.GLOBAL) != (self.id == "") or len(self.id) > _LONGEST_ID:
+        if (self.scope is ConfigScope.GLOBAL) != (self.id == "") or len(self.id) > _MAX_ID_LENGTH:
             raise InvalidConfigScope(field="scope_id")
         if self.scope is ConfigScope.USER:
             ids.check(self.id, "u")

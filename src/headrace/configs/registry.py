@@ -1,4 +1,4 @@
-"""Which keys there are, and what their values look like: a value that nobody could read is refused when it is set.
+"""The registry of config keys and their types: invalid values are refused when they are set.
 
 >>> REMOVAL = ConfigKey("removal.limits", RemovalLimits, RemovalLimits(), "Largest files.", public=True)
 >>> Registry([*GENERAL, REMOVAL])
@@ -18,13 +18,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ConfigKey(Generic[T]):
-    """One setting: its type, what holds where nothing is set, and whether clients are shown it (``public``).
+    """One config: its type, default, and whether clients may read it (``public``).
 
-    Values are seen by administrators and kept in the audit trail: secrets belong into settings, not here.
+    Administrators and the audit trail see the values: secrets belong into settings, not here.
     """
 
     name: str
-    type: Any  # a pydantic model, or whatever else a TypeAdapter takes
+    type: Any  # a pydantic model, or any other type for a TypeAdapter
     default: T
     description: str
     public: bool = False
@@ -34,8 +34,7 @@ class ConfigKey(Generic[T]):
         object.__setattr__(self, "_adapter", TypeAdapter(self.type))
 
     def check(self, value: object) -> Any:
-        """The value as it is stored, as JSON; ``InvalidConfigValue`` names the field that is wrong, never what it
-        holds."""
+        """The value as stored JSON; ``InvalidConfigValue`` names the invalid field, never its value."""
         try:
             return self._adapter.dump_python(self._adapter.validate_python(value), mode="json")
         except ValidationError as exc:
@@ -43,11 +42,11 @@ class ConfigKey(Generic[T]):
                 {"field": ".".join(["value", *map(str, error["loc"])]), "message": error["msg"]}
                 for error in exc.errors(include_input=False, include_url=False)
             ]
-            said = "; ".join(f"{each['field']}: {each['message']}" for each in wrong[:5])
-            raise InvalidConfigValue(f"{self.name} cannot have this value. {said}.", errors=wrong[:20]) from None
+            faults = "; ".join(f"{each['field']}: {each['message']}" for each in wrong[:5])
+            raise InvalidConfigValue(f"{self.name} cannot have this value. {faults}.", errors=wrong[:20]) from None
 
     def read(self, stored: object) -> T:
-        """The stored value as its type. One that an older release wrote and that no longer fits is as good as none."""
+        """The stored value as its type; the default if it is invalid, as one of an older release may be."""
         try:
             read: T = self._adapter.validate_python(stored)
         except ValidationError:
@@ -62,13 +61,13 @@ class ConfigKey(Generic[T]):
 
 
 class Registry:
-    """The keys of one installation; the wiring makes it once from those that each package brings."""
+    """The keys of one installation; the wiring collects those of all packages."""
 
     def __init__(self, keys: Iterable[ConfigKey[Any]]) -> None:
         self._keys: dict[str, ConfigKey[Any]] = {}
         for key in keys:
             if key.name in self._keys:
-                raise ValueError(f"two config keys are called {key.name}")
+                raise ValueError(f"two config keys have the name {key.name}")
             self._keys[key.name] = key
 
     def __iter__(self) -> Iterator[ConfigKey[Any]]:

@@ -1,4 +1,4 @@
-"""Configs over HTTP: for administrators to change, for clients to read."""
+"""Routes of configs: administrators change them, clients read them."""
 
 from typing import Annotated
 
@@ -22,19 +22,19 @@ from headrace.edge.services import Db
 from headrace.edge.text import Text
 from headrace.ids import InvalidId
 
-_LONGEST_BODY = 64 * 1024
+_MAX_BODY_BYTES = 64 * 1024
 
-admin = Router(prefix="/admin/configs", tags=["Configs"], dependencies=[Depends(body_at_most(_LONGEST_BODY))])
+admin = Router(prefix="/admin/configs", tags=["Configs"], dependencies=[Depends(body_at_most(_MAX_BODY_BYTES))])
 clients = Router(tags=["Configs"])
 
 Key = Annotated[str, Path(min_length=1, max_length=128, examples=["features"])]
-ScopeId = Annotated[Text, Query(max_length=64, description="The tenant or the user that it is for; empty for GLOBAL.")]
+ScopeId = Annotated[Text, Query(max_length=64, description="The id of the tenant or user; empty for GLOBAL.")]
 _WHERE = (ConfigNotFound, InvalidConfigScope, InvalidId)
 _CHANGE = (PreconditionFailed, InvalidIfMatch)
 
 
 def create_router(registry: Registry, configs: Configs, offer: Offer) -> Router:
-    """Every route of this package, served with these keys and these values."""
+    """All routes of this package."""
 
     async def give(request: Request) -> None:
         request.state.config_keys = registry
@@ -57,8 +57,7 @@ Keys = Annotated[Registry, Depends(_registry)]
 
 @clients.get("/capabilities", response_model=CapabilitiesOut, summary="What this installation offers")
 async def get_capabilities(caller: MaybeCaller, keys: Keys, request: Request) -> CapabilitiesOut:
-    """What is there and how much of it, for clients to go by; no login needed. Whoever is logged in is told what holds
-    for them."""
+    """Features and limits for clients; no login needed. Users who are logged in get their own values."""
     configs, offer = request.state.configs, request.state.offer
     assert isinstance(configs, Configs)
     assert isinstance(offer, Offer)
@@ -68,14 +67,14 @@ async def get_capabilities(caller: MaybeCaller, keys: Keys, request: Request) ->
 
 
 @admin.get("/keys", response_model=Page[ConfigKeyOut], summary="List config keys")
-async def list_config_keys(caller: Admin, keys: Keys) -> Page[ConfigKeyOut]:  # noqa: ARG001 - asked for to be let in
-    """What can be set, with the schema of each value and what holds where nothing is set."""
+async def list_config_keys(caller: Admin, keys: Keys) -> Page[ConfigKeyOut]:  # noqa: ARG001 - required for authorization
+    """All keys, with the schema and default of each value."""
     return Page(items=[ConfigKeyOut.of(key) for key in keys])
 
 
 @admin.get("", response_model=Page[ConfigOut], summary="List configs", responses=problems(InvalidCursor))
 async def list_configs(
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     paging: Paging,
     key: Annotated[Text | None, Query(max_length=128)] = None,
@@ -83,7 +82,7 @@ async def list_configs(
     scope_id: Annotated[Text | None, Query(max_length=64)] = None,
     is_active: bool | None = None,
 ) -> Page[ConfigOut]:
-    """Values that are set, newest first."""
+    """All set values, newest first."""
     listing = paging.of("configs", key=key, scope=scope, scope_id=scope_id, is_active=is_active)
     async with db.transaction(readonly=True) as tx:
         rows = await service.list_configs(
@@ -101,13 +100,13 @@ async def list_configs(
 @admin.get("/{key}", response_model=ConfigOut, summary="Read a config", responses=problems(*_WHERE))
 async def get_config(
     key: Key,
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     response: Response,
     scope: ConfigScope = ConfigScope.GLOBAL,
     scope_id: ScopeId = "",
 ) -> ConfigOut:
-    """The value that is set for exactly this scope."""
+    """The value of exactly this scope."""
     async with db.transaction(readonly=True) as tx:
         return _shown(response, await service.get_config(tx, key, ConfigTarget(scope, scope_id)))
 
@@ -129,7 +128,7 @@ async def set_config(
     scope: ConfigScope = ConfigScope.GLOBAL,
     scope_id: ScopeId = "",
 ) -> ConfigOut:
-    """Set a value for everyone, a tenant or a user; the narrower wins. `If-Match: "0"` sets it if there is none."""
+    """Set a value for all users, a tenant or a user; the narrower wins. `If-Match: "0"` sets it if there is none."""
     async with db.transaction() as tx:
         config = await service.set_config(
             tx,
@@ -153,7 +152,7 @@ async def unset_config(
     scope: ConfigScope = ConfigScope.GLOBAL,
     scope_id: ScopeId = "",
 ) -> None:
-    """Remove a value: the wider scope's holds then, or the default."""
+    """Remove a value: the wider scope's applies then, or the default."""
     async with db.transaction() as tx:
         await service.unset_config(tx, caller.who, key, ConfigTarget(scope, scope_id), expected=expected)
 

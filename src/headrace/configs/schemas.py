@@ -1,4 +1,4 @@
-"""Configs and capabilities as the API shows them."""
+"""Request and response bodies of configs and capabilities."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -14,16 +14,16 @@ _AT = "2026-03-01T08:00:00Z"
 class ConfigIn(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    value: Annotated[JsonValue, Field(description="As the key's schema has it.", examples=[{"beta": True}])]
-    is_active: Annotated[bool, Field(description="False keeps it without letting it hold.")] = True
+    value: Annotated[JsonValue, Field(description="A value that matches the key's schema.", examples=[{"beta": True}])]
+    is_active: Annotated[bool, Field(description="False stores it without applying it.")] = True
 
 
 class ConfigOut(BaseModel):
-    """A value that is set."""
+    """A set value."""
 
     key: str = Field(examples=["features"])
     scope: ConfigScope
-    scope_id: str = Field(description="Whose: empty for GLOBAL.", examples=[""])
+    scope_id: str = Field(description="The tenant's or user's id; empty for GLOBAL.", examples=[""])
     value: Any = Field(examples=[{"beta": True}])
     version: int = Field(description="The `ETag`: counts the changes, from 1.", examples=[1])
     is_active: bool
@@ -45,12 +45,12 @@ class ConfigOut(BaseModel):
 
 
 class ConfigKeyOut(BaseModel):
-    """What can be set."""
+    """A config key."""
 
     key: str = Field(examples=["features"])
     description: str
     public: bool = Field(description="Whether `GET /v1/capabilities` shows it to clients.")
-    default: Any = Field(description="What holds where nothing is set.", examples=[{}])
+    default: Any = Field(description="The value if none is set.", examples=[{}])
     value_schema: dict[str, Any] = Field(description="JSON Schema of the value.")
 
     @classmethod
@@ -65,30 +65,30 @@ class ConfigKeyOut(BaseModel):
 
 
 class Limits(BaseModel):
-    """What one request, one task or one user may have at the most."""
+    """Limits of one request, one task or one user."""
 
-    body_bytes: int = Field(description="A request that uploads no file.", examples=[1048576])
+    body_bytes: int = Field(description="The largest body of a request without an upload.", examples=[1048576])
     task_payload_bytes: int = Field(examples=[262144])
     task_result_bytes: int = Field(examples=[262144])
-    page_items: int = Field(description="Items of one page of a list.", examples=[100])
+    page_items: int = Field(description="The maximum number of items on a page.", examples=[100])
     requests_per_minute: int = Field(description="On average, for one user or address.", examples=[600])
     requests_at_once: int = Field(examples=[120])
-    idempotency_seconds: int = Field(description="How long a repeated request is known.", examples=[86400])
+    idempotency_seconds: int = Field(description="How long an idempotency key is stored.", examples=[86400])
 
 
 class AccountsOffer(BaseModel):
-    """How people get in and out."""
+    """Registration, login and deletion of accounts."""
 
     registration: Literal["open", "closed"]
     logins: list[Literal["password", "wechat"]] = Field(examples=[["password"]])
     password_min_length: int = Field(examples=[10])
     deletion_grace_seconds: int = Field(
-        description="How long a deleted account can be kept after all.", examples=[604800]
+        description="How long the deletion of an account can be undone.", examples=[604800]
     )
 
 
 class Offer(BaseModel):
-    """What the settings say this installation offers; the wiring makes it once."""
+    """Capabilities by the settings; made once by the wiring."""
 
     version: str = Field(examples=["0.1.0"])
     accounts: AccountsOffer
@@ -96,8 +96,8 @@ class Offer(BaseModel):
 
 
 class CapabilitiesOut(Offer):
-    """What this installation offers whoever asks."""
+    """The capabilities of this installation for the caller."""
 
     configs: dict[str, Any] = Field(
-        description="The public config keys with the values that hold for you.", examples=[{"features": {"beta": True}}]
+        description="The public config keys with your effective values.", examples=[{"features": {"beta": True}}]
     )

@@ -1,4 +1,4 @@
-"""What administrators do with configs. Each change is audited with both values: that is their history."""
+"""Verbs of configs for administrators. Each change is audited with both values, which is their history."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from headrace.configs.registry import Registry
 from headrace.database import Tx
 from headrace.sql import Mark
 
-_NONE_YET = 0  # the version of what is not there: `If-Match: "0"` sets a value only if there is none
+_NONE_YET = 0  # the version of a missing value: `If-Match: "0"` sets a value only if there is none
 
 
 async def set_config(
@@ -26,10 +26,10 @@ async def set_config(
     is_active: bool = True,
     expected: int | None = None,
 ) -> Config:
-    """Set a key's value for a scope. The same value again changes nothing.
+    """Set a key's value for a scope. Idempotent.
 
-    ``UnknownConfigKey`` and ``InvalidConfigValue`` before anything else; ``PreconditionFailed`` if it is not the
-    ``expected`` version any more.
+    ``UnknownConfigKey`` and ``InvalidConfigValue`` are checked first; ``PreconditionFailed`` if the version is not
+    ``expected``.
     """
     checked = registry.get(key).check(value)
     old = await store.lock_config(tx, key, target)
@@ -49,7 +49,7 @@ async def set_config(
 async def set_active(
     tx: Tx, who: Who, key: str, target: ConfigTarget, *, is_active: bool, expected: int | None = None
 ) -> Config:
-    """Let a value hold, or no longer: then the wider scope's does."""
+    """Activate or deactivate a value: while inactive, the wider scope's applies."""
     old = await _lock(tx, key, target, expected)
     if old.is_active is is_active:
         return old
@@ -57,7 +57,7 @@ async def set_active(
 
 
 async def unset_config(tx: Tx, who: Who, key: str, target: ConfigTarget, *, expected: int | None = None) -> None:
-    """Remove a value: the wider scope's holds, or the default. Also for keys that are no longer known."""
+    """Remove a value: the wider scope's applies, or the default. Works for unknown keys as well."""
     old = await _lock(tx, key, target, expected)
     if not await store.delete_config(tx, old):
         raise PreconditionFailed
@@ -106,7 +106,7 @@ async def _update(tx: Tx, who: Who, old: Config, value: Any, *, is_active: bool)
 
 
 def identifier(key: str, target: ConfigTarget) -> str:
-    """What the trail knows a value by: ``features``, ``features@USER:u_…``."""
+    """The audit identifier of a value: ``features``, ``features@USER:u_…``."""
     return key if target.scope is ConfigScope.GLOBAL else f"{key}@{target}"
 
 

@@ -1,4 +1,4 @@
-"""SQL for system_configs. Who changes it here or by hand, the table itself tells those who listen."""
+"""SQL for system_configs. A trigger notifies listeners of every change, also of those by hand."""
 
 from typing import Any
 
@@ -25,12 +25,12 @@ async def find_config(tx: Tx, key: str, target: ConfigTarget) -> Config | None:
 
 
 async def lock_config(tx: Tx, key: str, target: ConfigTarget) -> Config | None:
-    """As it is, and as it stays until this transaction ends."""
+    """Read and lock it until this transaction ends."""
     row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", key, target.scope, target.id)
     return None if row is None else config_of(row)
 
 
-# A value may be null, which the column holds as JSON's.
+# A value may be null, which the column stores as JSON null.
 INSERT = f"""
 INSERT INTO headrace.system_configs (config_key, config_scope, scope_id, config_value, is_active)
 VALUES ($1, $2, $3, coalesce($4, 'null'::jsonb), $5)
@@ -40,7 +40,7 @@ RETURNING {COLUMNS}
 
 
 async def insert_config(tx: Tx, key: str, target: ConfigTarget, value: Any, *, is_active: bool) -> Config | None:
-    """None if somebody else has just set it."""
+    """None if another transaction has just set it."""
     row = await tx.fetchrow(INSERT, key, target.scope, target.id, value, is_active)
     return None if row is None else config_of(row)
 
@@ -64,7 +64,7 @@ async def delete_config(tx: Tx, old: Config) -> bool:
     return await tx.count(DELETE, old.id, old.version) == 1
 
 
-# The narrowest first. Three look-ups by the unique key; what is not active is as if it were not there.
+# The narrowest first. Three lookups by the unique key; inactive values are ignored.
 RESOLVE = """
 SELECT config_value
 FROM headrace.system_configs
@@ -76,7 +76,7 @@ LIMIT 1
 
 
 async def resolve(tx: Tx, key: str, *, user_id: str | None, tenant_id: str | None) -> tuple[Any] | None:
-    """The value that holds for this user and tenant, in a tuple since it may be null; None where nothing is set."""
+    """The effective value for this user and tenant, in a tuple because it may be null; None if none is set."""
     row = await tx.fetchrow(RESOLVE, key, user_id, tenant_id)
     return None if row is None else (row["config_value"],)
 

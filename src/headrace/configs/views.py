@@ -1,7 +1,6 @@
-"""Saved views over HTTP: pages of the console that a user has kept under a name, with their filters.
+"""Routes of saved views: pages of the console that a user saved under a name, with their filters.
 
-A view is an address, so it can be sent to somebody else as it is. They are the user's own config, and go with the
-account.
+A view is a URL, so it can be shared. Views are the user's own config, and are erased with the account.
 """
 
 from typing import Annotated
@@ -11,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.access import Caller, PreconditionFailed, Scope
 from headrace.configs import service, store
-from headrace.configs.keys import MOST_VIEWS, VIEWS, SavedView
+from headrace.configs.keys import MAX_VIEWS, VIEWS, SavedView
 from headrace.configs.model import ConfigScope, ConfigTarget
 from headrace.configs.registry import Registry
 from headrace.edge.authorization import scoped
@@ -31,12 +30,12 @@ _KEYS = Registry([VIEWS])
 class ViewsBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    views: Annotated[list[SavedView], Field(max_length=MOST_VIEWS, description="In the order in which they are shown.")]
+    views: Annotated[list[SavedView], Field(max_length=MAX_VIEWS, description="Views in their display order.")]
 
 
 @router.get("", response_model=ViewsBody, summary="Read your saved views")
 async def get_views(caller: Reader, db: Db, response: Response) -> ViewsBody:
-    """Pages of the console that you have kept. The `ETag` is `"0"` before the first."""
+    """Your saved pages of the console. The `ETag` is `"0"` before the first."""
     async with db.transaction(readonly=True) as tx:
         found = await store.find_config(tx, VIEWS.name, _of(caller))
     response.headers["ETag"] = etag(0 if found is None else found.version)
@@ -52,7 +51,7 @@ async def get_views(caller: Reader, db: Db, response: Response) -> ViewsBody:
 async def set_views(
     body: ViewsBody, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
 ) -> ViewsBody:
-    """Replace the list of pages that you have kept. `If-Match` keeps two tabs from undoing each other's."""
+    """Replace the list of your saved pages. `If-Match` prevents two tabs from overwriting each other."""
     value = body.model_dump(mode="json")["views"]
     async with db.transaction() as tx:
         config = await service.set_config(tx, _KEYS, caller.who, VIEWS.name, _of(caller), value, expected=expected)

@@ -1,1 +1,1 @@
-"""What every package's routes are built with: who is calling, paging, problems, idempotency, limits, entity tags."""
+"""Building blocks of all routes: authentication, paging, problem details, idempotency, limits, entity tags."""

@@ -1,11 +1,11 @@
-"""Who is calling, as annotated types for the parameters of routes.
+"""The caller of a request, as annotated types for parameters of routes.
 
 >>> async def me(caller: SignedIn, db: Db) -> UserOut: ...
 >>> async def register(who: Anyone, db: Db) -> UserOut: ...
 >>> ReadsTasks = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 
-Each counts the request against the caller's rate limit: a known user's own, everybody else's by address. A request
-with a wrong credential counts by address too, so that guessing tokens is slow.
+Each counts the request against the caller's rate limit: that of the user, or of the address if unauthenticated. A
+request with a wrong credential counts by address as well, so that guessing tokens is slow.
 """
 
 from collections.abc import Awaitable, Callable
@@ -30,13 +30,13 @@ _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class _SessionCookie(SecurityBase):
-    """The cookie as OpenAPI describes it; its real name depends on whether people come by https."""
+    """The session cookie in OpenAPI; its real name depends on whether the site uses https."""
 
     def __init__(self) -> None:
         self.model = APIKey(
             **{"in": APIKeyIn.cookie},  # a keyword of Python
             name="headrace_session",
-            description="A person's session.",
+            description="A user's session.",
         )
         self.scheme_name = "session"
 
@@ -53,7 +53,7 @@ async def _signed_in(
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     cookie: Annotated[str | None, Depends(_session)],
 ) -> Caller:
-    # FastAPI runs a dependency once for a request, however many others ask for it.
+    # FastAPI runs a dependency once for a request, for all that depend on it.
     facts = facts_of(request)
     try:
         caller = await _authenticate(request, bearer, cookie)
@@ -76,10 +76,10 @@ async def _authenticate(request: Request, bearer: HTTPAuthorizationCredentials |
 
 
 AuthenticateAgain = Callable[[], Awaitable[Caller]]
-"""The caller as they are now, or the error that they would be refused with."""
+"""Authenticates the caller again: returns the present caller, or raises the refusal."""
 
 
-async def _again(
+async def _authenticate_again(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     cookie: Annotated[str | None, Depends(_session)],
@@ -87,7 +87,7 @@ async def _again(
     return lambda: _authenticate(request, bearer, cookie)
 
 
-async def _maybe_signed_in(
+async def _optional_caller(
     request: Request,
     bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
     cookie: Annotated[str | None, Depends(_session)],
@@ -98,7 +98,7 @@ async def _maybe_signed_in(
     return await _signed_in(request, bearer, cookie)
 
 
-async def _anyone(request: Request) -> Who:
+async def _anonymous(request: Request) -> Who:
     facts = facts_of(request)
     await _count(request, facts)
     return facts.anonymous()
@@ -112,19 +112,19 @@ async def _count(request: Request, facts: Facts) -> None:
 
 
 SignedIn = Annotated[Caller, Depends(_signed_in)]
-"""A user with a session or an API key, whatever its scopes."""
+"""A user with a session or an API key, with any scopes."""
 
-Anyone = Annotated[Who, Depends(_anyone)]
-"""Nobody in particular: for what comes before an account is known, such as registering and logging in."""
-
-
-MaybeCaller = Annotated[Caller | None, Depends(_maybe_signed_in)]
-"""A user if the request says which, otherwise nobody in particular. A wrong credential is refused all the same."""
+Anyone = Annotated[Who, Depends(_anonymous)]
+"""An unauthenticated request: for routes before a login, such as registration and login."""
 
 
-Again = Annotated[AuthenticateAgain, Depends(_again)]
-"""For answers that go on: whoever is shown something later must still be allowed to see it. It is no new request, so it
-does not count against the rate limit."""
+MaybeCaller = Annotated[Caller | None, Depends(_optional_caller)]
+"""The user, or None without credentials. A wrong credential is refused."""
+
+
+Again = Annotated[AuthenticateAgain, Depends(_authenticate_again)]
+"""For streaming answers: checks again that the caller may still read them. It is not a new request, so it does not
+count against the rate limit."""
 
 
 async def _own_turn(request: Request, caller: SignedIn) -> AbstractAsyncContextManager[None]:
@@ -132,7 +132,7 @@ async def _own_turn(request: Request, caller: SignedIn) -> AbstractAsyncContextM
 
 
 OwnTurn = Annotated[AbstractAsyncContextManager[None], Depends(_own_turn)]
-"""The caller's turn at a change that locks their units: to be entered before the transaction begins."""
+"""The caller's turn for a change that locks their units: enter it before the transaction begins."""
 
 
 async def _admin(caller: SignedIn) -> Caller:
@@ -147,11 +147,11 @@ Admin = Annotated[Caller, Depends(_admin)]
 
 @cache
 def scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
-    """The dependency that lets a session in, and an API key only if it was given this scope."""
+    """The dependency that admits sessions, and API keys with this scope."""
 
     async def has_scope(caller: SignedIn) -> Caller:
         if not caller.may(scope):
-            raise ScopeMissing(f"This API key was not given the scope {scope}.", scope=scope.value)
+            raise ScopeMissing(f"This API key does not have the scope {scope}.", scope=scope.value)
         return caller
 
     return has_scope

@@ -1,7 +1,6 @@
-"""A smaller limit for the bodies of some routes than the one that holds for all.
+"""A smaller body limit for some routes than the general one.
 
-Where strangers can send, what a body costs must be bounded by what a body is for: a megabyte of fields that nobody
-asked for takes a second to complain about.
+Public routes must limit bodies to the size they need: validating a megabyte of unknown fields takes a second.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,7 +11,7 @@ from headrace.edge.errors import BodyTooLarge
 
 
 def body_at_most(limit: int) -> Callable[[Request], Awaitable[None]]:
-    """The dependency, for a route or a router, that refuses a longer body before anyone looks at what is in it."""
+    """The dependency, for a route or a router, that refuses a longer body before it is parsed."""
 
     async def refuse_longer(request: Request) -> None:
         if len(await request.body()) > limit:

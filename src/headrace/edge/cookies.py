@@ -1,4 +1,4 @@
-"""The two cookies of a person's session: the token, which no script can read, and the CSRF token, which ours must."""
+"""The two cookies of a session: the token, which scripts cannot read, and the CSRF token, which ours must."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -11,7 +11,7 @@ CSRF_HEADER = "X-CSRF-Token"
 
 @dataclass(frozen=True, slots=True)
 class CookieConfig:
-    """``secure`` when people come by https: the cookies then never travel in the clear, and no other host sets them."""
+    """``secure`` for https: the cookies are never sent unencrypted, and no other host can set them."""
 
     secure: bool = True
 
@@ -38,6 +38,6 @@ def remember(response: Response, config: CookieConfig, *, token: str, csrf: str,
 
 
 def forget(response: Response, config: CookieConfig) -> None:
-    """Log a browser out: take both cookies back."""
+    """Log a browser out: clear both cookies."""
     for name, hidden in ((config.session_name, True), (config.csrf_name, False)):
         response.delete_cookie(name, path="/", secure=config.secure, httponly=hidden, samesite="lax")

@@ -1,4 +1,4 @@
-"""What the edge itself refuses, before or after a package had its say."""
+"""Errors of the edge itself."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from headrace.errors import Conflict, Exhausted, Invalid, Unavailable
 
 
 class InvalidCursor(Invalid):
-    """This cursor is not one of ours, or was altered: start again without one."""
+    """This cursor is unknown or was altered: start again without one."""
 
     code = "invalid_cursor"
 
@@ -18,7 +18,7 @@ class InvalidIdempotencyKey(Invalid):
 
 
 class IdempotencyKeyReused(Invalid):
-    """This Idempotency-Key was used for another request: take a fresh key for each new request."""
+    """This Idempotency-Key was used for another request: use a new key for each new request."""
 
     code = "idempotency_key_reused"
 
@@ -31,19 +31,19 @@ class IdempotencyInProgress(Conflict):
 
 
 class IdempotencyAnswerLost(Conflict):
-    """This request was done, but its answer can no longer be read, because the secret key of Headrace was changed."""
+    """This request succeeded, but its answer can no longer be read, because the secret key of Headrace was changed."""
 
     code = "idempotency_answer_lost"
 
 
 class InvalidIfMatch(Invalid):
-    """If-Match takes one strong entity tag as ETag gave it, such as "7", or an asterisk."""
+    """If-Match takes one strong entity tag of an ETag header, such as "7", or an asterisk."""
 
     code = "invalid_if_match"
 
 
 class RateLimited(Exhausted):
-    """Too many requests: wait for as long as Retry-After says."""
+    """Too many requests: wait for the time in Retry-After."""
 
     code = "rate_limited"
 
@@ -55,19 +55,19 @@ class TooManyAtOnce(Exhausted):
 
 
 class TooManyOpenBodies(Exhausted):
-    """You are sending too many bodies of requests at once: wait until some of them have arrived."""
+    """You are sending too many request bodies at once: wait until some have arrived."""
 
     code = "too_many_open_bodies"
 
 
 class TooManyConnections(Exhausted):
-    """Too many connections from this address are busy: let some of their requests end first."""
+    """Too many connections from this address are busy: wait until some requests end."""
 
     code = "too_many_connections"
 
 
 class ServerBusy(Unavailable):
-    """The server has as many requests under way as it takes: try again in a moment."""
+    """The server is at its limit of concurrent requests: try again in a moment."""
 
     code = "server_busy"
 
@@ -79,7 +79,7 @@ class RequestTooSlow(Invalid):
 
 
 class BodyTooLarge(Invalid):
-    """The request's body is larger than is allowed here."""
+    """The request body exceeds the limit of this route."""
 
     code = "body_too_large"
 
@@ -103,6 +103,6 @@ class NumberOutOfRange(Invalid):
 
 
 class InvalidJson(Invalid):
-    """The body is not JSON that can be read."""
+    """The body is not valid JSON."""
 
     code = "invalid_json"

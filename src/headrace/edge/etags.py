@@ -1,11 +1,10 @@
-"""Entity tags from ``version``, so that nobody overwrites what they have not seen.
+"""Entity tags from ``version``, which prevent lost updates.
 
 >>> response.headers["ETag"] = etag(user.version)                       # "7"
 >>> async def change(expected: ExpectedVersion, …): ...                 # If-Match: "7" → 7; none or * → None
 >>> check_version(user.version, expected)                               # or PreconditionFailed
 
-The check belongs into the guarded UPDATE where there is one (``… AND version = $2``); a row count of 0 is then the
-same error.
+The check belongs into the guarded UPDATE where one exists (``… AND version = $2``); a row count of 0 is the same error.
 """
 
 import re
@@ -23,7 +22,7 @@ def etag(version: int) -> str:
 
 
 def parse_if_match(value: str | None) -> int | None:
-    """The version that If-Match names; None when any will do."""
+    """The version in If-Match; None for any version."""
     if value is None or value.strip() == "*":
         return None
     if (match := _ETAG.fullmatch(value.strip())) is None:
@@ -36,7 +35,7 @@ async def _expected_version(
         str | None,
         Header(
             alias="If-Match",
-            description="Change it only if it is still the version with this `ETag`; otherwise the answer is 412.",
+            description="Change it only if its version still has this `ETag`; otherwise the answer is 412.",
             openapi_examples={"version 7": {"value": '"7"'}},
             json_schema_extra={"pattern": rf"^(\*|{_ETAG.pattern})$"},
         ),
@@ -46,4 +45,4 @@ async def _expected_version(
 
 
 ExpectedVersion = Annotated[int | None, Depends(_expected_version)]
-"""The version the client wants to change, from ``If-Match``."""
+"""The version that the client expects, from ``If-Match``."""

@@ -1,4 +1,4 @@
-"""What is known of a request before anyone asks who sent it; gathered once, by the outermost middleware."""
+"""Facts of a request before its authentication, gathered once by the outermost middleware."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Facts:
-    """One request, as the audit trail, the logs and the answer's headers tell of it.
+    """One request, for the audit trail, the logs and the answer's headers.
 
-    The first part is fixed when the request arrives. The rest is filled in on the way, for those who stand outside
-    the routes and see the request again when it leaves: the access log and the answer's headers.
+    The first part is fixed when the request arrives. The rest is filled in later, for the middleware that runs after
+    the route: the access log and the answer's headers.
     """
 
     method: str
@@ -32,7 +32,7 @@ class Facts:
     allowance: "Allowance | None" = None
 
     def anonymous(self) -> Who:
-        """Somebody, with this request's address, agent, method and ids."""
+        """An anonymous principal with this request's address, agent, method and ids."""
         return Who(
             ANONYMOUS,
             ActorType.USER,
@@ -49,7 +49,7 @@ def attach(scope: Scope, facts: Facts) -> None:
 
 
 def facts_of(request: HTTPConnection) -> Facts:
-    """The facts that the middleware gathered; ``web.create_app`` puts it there."""
+    """The facts that the middleware of ``web.create_app`` gathered."""
     facts = request.state.facts
     assert isinstance(facts, Facts)
     return facts

@@ -1,4 +1,4 @@
-"""``Idempotency-Key``: a request that creates something happens once, however often it is sent.
+"""``Idempotency-Key``: a request that creates something is executed once, however often it is sent.
 
 >>> @router.post("/api-keys", status_code=201, response_model=ApiKeyMade, responses=problems(*ONCE, ApiKeyNameTaken))
 ... async def create(body: ApiKeyIn, caller: SignedIn, db: Db, once: OnceForApiKeys) -> Response:
@@ -8,16 +8,16 @@
 ...     return await once.run(db, act)
 >>> OnceForApiKeys = Annotated[Once, Depends(idempotent("api_keys.create", secret=True))]
 
-What is done and the record that it was done are one transaction, and a lock that lives as long as the transaction says
-that it is being done. So a crash at any point leaves either both or neither, and frees the key at once.
+The change and its stored answer are one transaction, and a transaction-level lock marks the request as running. So a
+crash at any point leaves either both or neither, and frees the key at once.
 
-- Sent again with the same key: the first answer, with ``Idempotency-Replayed: true``. That goes for refusals too (4xx,
-  other than 429), which had no effect. Failures (5xx) and 429 are forgotten: the next attempt is a first one.
-- Another method, path or body under the same key: 422. "The same body" means the same bytes.
+- Sent again with the same key: the first answer, with ``Idempotency-Replayed: true``. This includes refusals (4xx,
+  except 429), which had no effect. Failures (5xx) and 429 are not stored: the next attempt is executed.
+- Another method, path or body under the same key: 422. Bodies are compared as bytes.
 - While the first is still running: 409 and ``Retry-After``.
-- Without a key the request just runs.
+- Without a key the request is executed.
 
-Keys belong to the user who sends them and to the operation. The request's hash is keyed: bodies may hold a password,
+Keys are scoped by user and operation. The request's hash is keyed: bodies may hold a password,
 and a plain hash of one could be guessed from a copy of the database.
 """
 
@@ -51,7 +51,7 @@ from headrace.vault import SecretUnreadable, Vault
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 
-# What every route with a key can answer beside its own errors.
+# Errors of every route with a key, beside its own.
 ONCE = (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyInProgress, IdempotencyAnswerLost, TooManyAtOnce)
 
 _KEY = re.compile(r"[A-Za-z0-9._~:+/=@-]{1,128}")
@@ -60,12 +60,12 @@ _PATTERN = f'^("{_KEY.pattern}"|{_KEY.pattern})$'
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with: once now, and again whenever it is sent again."""
+    """The answer to a request, stored for its repetitions."""
 
     body: BaseModel | None
     status: int = 201
     headers: Mapping[str, str] = field(default_factory=dict)
-    task_id: str | None = None  # the task that came of it, for those who look from the key to the task
+    task_id: str | None = None  # the created task, to find it by the key
 
 
 Act = Callable[[Tx], Awaitable[Answer]]
@@ -73,7 +73,7 @@ Act = Callable[[Tx], Awaitable[Answer]]
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A request by which its repetitions are known."""
+    """The identity of a request and its repetitions."""
 
     scope: str
     user_id: str | None
@@ -87,7 +87,7 @@ class KeyedRequest:
 
     @property
     def place(self) -> bytes:
-        """What a sealed answer is bound to, so that it cannot be moved to another row."""
+        """The binding of a sealed answer to its row, so that it cannot be moved to another."""
         return "\0".join((self.scope, self.user_id or "", self.key, self.hash)).encode()
 
 
@@ -100,7 +100,7 @@ class StoredAnswer:
 
 
 class Once:
-    """One request that may come again."""
+    """One request that may be repeated."""
 
     def __init__(self, request: Request, scope: str, key: str | None, *, secret: bool) -> None:
         self._request = request
@@ -109,10 +109,10 @@ class Once:
         self._secret = secret
 
     async def run(self, db: Database, act: Act, *, body: bytes | None = None) -> Response:
-        """Do it in one transaction with the key's record, or give the answer it had before.
+        """Execute it in one transaction with the key's record, or return the stored answer.
 
-        A route that has read the body itself, as uploads do, says what stands for it: the file's checksum. One user's
-        requests take turns, so that they do not hold all connections while they wait for each other.
+        A route that reads the body itself, such as an upload, passes a substitute: the file's checksum. Requests of one
+        user take turns, so that they do not occupy all connections while they wait for each other.
         """
         caller = facts_of(self._request).caller
         async with services_of(self._request).turns.of(None if caller is None else caller.user_id):
@@ -128,14 +128,14 @@ class Once:
         vault = Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None
         async with db.transaction() as tx:
-            # Never waits: whoever holds the lock is doing this very request.
+            # Never waits: the holder of the lock executes this same request.
             if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", request.lock):
                 raise IdempotencyInProgress
-            # A statement of its own, so that it sees what the lock's last holder has just committed.
+            # A statement of its own, so that it sees the commit of the lock's last holder.
             if (row := await find(tx, request)) is not None:
                 return self._replay(request, row, vault)
             try:
-                # A refusal undoes what was done so far and keeps the lock: nobody runs between it and its record.
+                # A refusal rolls back to the savepoint and keeps the lock until its record is written.
                 async with tx.savepoint():
                     stored = _stored(await act(tx))
             except HeadraceError as error:
@@ -151,7 +151,7 @@ class Once:
         request = self._request
         caller = facts_of(request).caller
         digest = hmac.new(services_of(request).key("idempotency.requests"), digestmod="sha256")
-        # Lengths before the parts: no two requests run together to the same bytes.
+        # Length-prefixed parts, so that different requests never have the same bytes.
         for part in (request.method.encode(), _target(request), await request.body() if body is None else body):
             digest.update(len(part).to_bytes(8))
             digest.update(part)
@@ -178,8 +178,8 @@ def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | 
             str | None,
             Header(
                 alias=HEADER,
-                description="Makes it safe to send this request again: the answer will be the first one's. Take a "
-                "fresh one, such as a UUID, for each thing to create.",
+                description="Makes it safe to repeat this request: a repetition gets the first answer. Use a new key, "
+                "such as a UUID, for each object to create.",
                 json_schema_extra={"pattern": _PATTERN},
             ),
         ] = None,
@@ -194,7 +194,7 @@ def idempotent(scope: str, *, secret: bool = False) -> Callable[[Request, str | 
 def _parse(value: str | None) -> str | None:
     if value is None:
         return None
-    # The IETF draft writes it as a quoted string, nearly everyone else without the quotes: both are the same key.
+    # The IETF draft uses a quoted string, most clients no quotes: both are the same key.
     key = value[1:-1] if len(value) > 2 and value[0] == value[-1] == '"' else value
     if not _KEY.fullmatch(key):
         raise InvalidIdempotencyKey
@@ -211,7 +211,7 @@ SELECT = "SELECT request_hash, response_json, response_headers, http_status FROM
 
 
 async def find(tx: Tx, request: KeyedRequest) -> Row | None:
-    # IS NOT DISTINCT FROM would say it in one, and use no index.
+    # IS NOT DISTINCT FROM would be shorter, but uses no index.
     where = Where().eq("scope", request.scope).eq("user_id", request.user_id).eq("idempotency_key", request.key)
     if request.user_id is None:
         where = where.is_null("user_id")
@@ -235,9 +235,9 @@ RETURNING response_json
 async def keep(
     tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: Vault | None, *, lifetime: timedelta
 ) -> StoredAnswer:
-    """Record the answer, in the place of an expired one if there is one. The caller holds the key's lock.
+    """Store the answer, replacing an expired one. The caller holds the key's lock.
 
-    Gives it as it is kept, which is not in its own order of fields: whoever asks again shall get the same bytes.
+    Returns it in its stored form, which may reorder fields, so that repetitions get the same bytes.
     """
     body: object = stored.body
     headers: Mapping[str, str] | None = stored.headers
@@ -255,7 +255,7 @@ async def keep(
         stored.task_id,
         lifetime,
     )
-    assert row is not None, "the lock keeps others away, and find() saw no row that is still valid"
+    assert row is not None, "the lock excludes others, and find() saw no valid row"
     return stored if vault is not None else replace(stored, body=row["response_json"])
 
 
@@ -280,13 +280,13 @@ def _read(request: KeyedRequest, row: Row, vault: Vault | None) -> StoredAnswer:
 
 
 def _stored(done: Answer) -> StoredAnswer:
-    assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and given out again"
+    assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and replayed"
     body = done.body.model_dump(mode="json") if done.body is not None else None
     return StoredAnswer(done.status, body, done.headers, done.task_id)
 
 
 def _refusal(error: HeadraceError) -> StoredAnswer:
-    # The path and the request's id are left out: the replay has its own.
+    # Without path and request id: the replay has its own.
     return StoredAnswer(
         status_of(error),
         problem_of(error).model_dump(mode="json", exclude_none=True),
@@ -295,7 +295,7 @@ def _refusal(error: HeadraceError) -> StoredAnswer:
 
 
 def _is_final(error: HeadraceError) -> bool:
-    """Whether asking again would be answered in the same way: not when the error says itself when to ask again."""
+    """Whether a repetition would get the same answer: not if the error has a retry time."""
     later = isinstance(error, Exhausted | Unavailable) or getattr(error, "retry_after", None) is not None
     return not later and status_of(error) < 500
 

@@ -1,4 +1,4 @@
-"""Points in time that callers send: with a zone, and within the years that can be stored."""
+"""Timestamps in requests: with a zone, and within the range that can be stored."""
 
 from datetime import UTC, datetime
 from typing import Annotated

@@ -1,8 +1,8 @@
 """Rate limits that all API processes share: GCRA, one row for each caller, by the database's clock.
 
-The row holds one instant, ``tat`` (the theoretical arrival time): when the caller has the whole allowance again. Each
-request moves it on by one interval; a request that would move it further ahead than the burst allows is refused and
-moves nothing. So there is no window to start or to reset, and a refusal can say exactly how long to wait.
+The row holds one instant, ``tat`` (the theoretical arrival time), at which the caller has the whole allowance again.
+Each request advances it by one interval; a request that would advance it beyond the burst is refused and changes
+nothing. So no window has to start or reset, and a refusal has the exact time to wait.
 """
 
 import math
@@ -19,7 +19,7 @@ from headrace.errors import Unavailable
 
 log = logs.get(__name__)
 
-_REMEMBERED = 10_000
+_MAX_CACHED_REFUSALS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +39,17 @@ class LimitConfig:
 
     @property
     def window(self) -> timedelta:
-        """How long a spent allowance takes to come back."""
+        """The time in which a spent allowance is restored."""
         return self.interval * self.burst
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is left to a caller after this request."""
+    """The caller's remaining allowance after this request."""
 
     limit: int
     remaining: int
-    reset: timedelta  # until the whole allowance is back
+    reset: timedelta  # until the whole allowance is restored
     window: timedelta
 
     def headers(self) -> dict[str, str]:
@@ -65,14 +65,14 @@ class Allowance:
 
 
 class Refused(RateLimited):
-    """A refusal that knows what to put into the answer's headers."""
+    """A refusal with the values of the rate limit headers."""
 
     def __init__(self, allowance: Allowance, retry_after: timedelta) -> None:
         super().__init__(RateLimited.__doc__, retry_after=retry_after)
         self.allowance = allowance
 
 
-# The snapshot of the outer SELECT is older than the write: after a refusal it shows the row as it was and still is.
+# The outer SELECT's snapshot precedes the write: after a refusal it shows the unchanged row.
 TAKE = """
 WITH taken AS (
   INSERT INTO headrace.rate_limits AS r (bucket, tat) VALUES ($1, now() + $2)
@@ -86,19 +86,19 @@ SELECT (SELECT tat - now() FROM taken) AS taken,
 
 
 async def take(db: Database, bucket: str, config: LimitConfig) -> Allowance:
-    """Count one request of this caller, or raise ``RateLimited``. It counts whatever becomes of the request."""
+    """Count one request of this caller, or raise ``RateLimited``. It counts regardless of the request's result."""
     (row,) = await db.fetch_alone(TAKE, bucket, config.interval, config.window)
     if row["taken"] is not None:
         left = (config.window - row["taken"]) // config.interval
         return Allowance(config.burst, max(0, left), row["taken"], config.window)
-    before: timedelta = row["before"] or config.window  # no row before: others filled it while this one waited
+    before: timedelta = row["before"] or config.window  # no row before: others used the allowance while this one waited
     wait = max(before + config.interval - config.window, timedelta(milliseconds=1))
     raise Refused(Allowance(config.burst, 0, before, config.window), wait)
 
 
 async def count_in(tx: Tx, bucket: str, *, every: timedelta, burst: int) -> timedelta | None:
-    """Count one use in the caller's transaction: ``burst`` at once, and one more for each ``every`` that passes. None
-    if it was counted, else how long to wait."""
+    """Count one use in the caller's transaction: ``burst`` at once, and one more per ``every``. Returns None if
+    counted, else the time to wait."""
     row = await tx.fetchrow(TAKE, bucket, every, every * burst)
     assert row is not None
     if row["taken"] is not None:
@@ -115,12 +115,12 @@ DELETE FROM headrace.rate_limits WHERE bucket IN (
 
 
 async def forget(tx: Tx, limit: int) -> int:
-    """Remove rows of callers who have their whole allowance again anyway; says how many. Safe to run at any time."""
+    """Delete rows of callers with a full allowance; returns their number. Safe to run at any time."""
     return await tx.count(FORGET, limit)
 
 
 class Limiter:
-    """The limit as one process applies it."""
+    """The rate limit of one process."""
 
     def __init__(self, db: Database, config: LimitConfig) -> None:
         self._db = db
@@ -128,7 +128,7 @@ class Limiter:
         self._refused: OrderedDict[str, tuple[float, Allowance]] = OrderedDict()
 
     async def check(self, bucket: str) -> Allowance | None:
-        """Count one request or raise ``RateLimited``; None when the database cannot say."""
+        """Count one request or raise ``RateLimited``; None when the database is away."""
         if (still := self._still_refused(bucket)) is not None:
             raise still
         try:
@@ -137,12 +137,12 @@ class Limiter:
             self._remember(bucket, refused)
             raise
         except Unavailable as exc:
-            # Whoever needs the database will say so better than we could; whoever does not should be served.
+            # Requests that need the database fail by themselves; the others are served without a limit.
             log.warning("limits.unavailable", error=exc.code)
             return None
 
     def _still_refused(self, bucket: str) -> Refused | None:
-        # A refusal moves nothing, so until its time has come the database would only repeat it: a flood stays cheap.
+        # A refusal changes nothing, so it is repeated from memory until its time: a flood stays cheap.
         if (found := self._refused.get(bucket)) is None:
             return None
         until, allowance = found
@@ -154,12 +154,12 @@ class Limiter:
     def _remember(self, bucket: str, refused: Refused) -> None:
         assert refused.retry_after is not None
         self._refused[bucket] = time.monotonic() + refused.retry_after.total_seconds(), refused.allowance
-        while len(self._refused) > _REMEMBERED:
+        while len(self._refused) > _MAX_CACHED_REFUSALS:
             self._refused.popitem(last=False)
 
 
 def bucket_of(*, user_id: str | None, client_ip: str | None) -> str:
-    """Who is counted: the user, or the address; of IPv6 the /64, which is what one customer gets."""
+    """The counted subject: the user, or the address; for IPv6 the /64, the usual size of one customer."""
     if user_id is not None:
         return f"user:{user_id}"
     if client_ip is None:

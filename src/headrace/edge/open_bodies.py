@@ -1,6 +1,6 @@
-"""How many bodies one user, and one address, may be sending at the same time.
+"""Limits the bodies that one user, or one address, may send at the same time.
 
-A request is under way while its body comes: two thousand bodies that never ended took all requests of a process.
+A request counts as running while its body arrives: two thousand endless bodies would use up a process's requests.
 """
 
 from collections import Counter
@@ -22,8 +22,7 @@ class OpenBodies:
 
     @contextmanager
     def hold(self, *, user: str | None, address: str | None) -> Iterator[None]:
-        """One body of a user or credential, from an address; ``TooManyOpenBodies`` where it is one
-        too many."""
+        """Count one body of a user or credential and of an address; ``TooManyOpenBodies`` above a limit."""
         limits: dict[str, int] = {}
         if user is not None:
             limits[bucket_of(user_id=user, client_ip=None)] = self._per_user

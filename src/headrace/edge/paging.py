@@ -1,4 +1,4 @@
-"""Lists a page at a time, newest first, by cursors that stay right while rows are added.
+"""Keyset paging of lists, newest first, stable while rows are added.
 
 >>> async def list_tasks(caller: SignedIn, db: Db, paging: Paging, status: Status | None = None) -> Page[TaskOut]:
 ...     listing = paging.of("tasks", owner=caller.user_id, status=status)
@@ -6,8 +6,8 @@
 ...         tasks = await store.list_tasks(tx, caller.user_id, status, older_than=listing.after, limit=listing.fetch)
 ...     return listing.page(tasks, mark=lambda task: (task.created_at, task.id), item=TaskOut.of)
 
-A cursor says where a page ended, not how many rows came before. It is signed, and bound to its list and filters: a
-client can neither make one up nor carry it over to another list.
+A cursor is the position where a page ended, not an offset. It is signed and bound to its list and filters: a client can
+neither forge one nor use it for another list.
 """
 
 import base64
@@ -60,7 +60,7 @@ class Listing:
 
     @property
     def fetch(self) -> int:
-        """How many rows to read: one more than is shown, which tells whether there is a next page."""
+        """The number of rows to read: one more than shown, to detect a next page."""
         return self.limit + 1
 
     def page(self, rows: Sequence[Row], *, mark: Callable[[Row], Mark], item: Callable[[Row], Item]) -> Page[Item]:
@@ -71,7 +71,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What the client asked for, before it is known which list it is about."""
+    """``limit`` and ``cursor`` of a request, before the list is known."""
 
     limit: int
     cursor: str | None
@@ -80,7 +80,7 @@ class PageRequest:
     def of(self, name: str, /, **filters: object) -> Listing:
         """This page of this list; ``InvalidCursor`` when the cursor comes from another list or other filters.
 
-        Name every filter that changes which rows are in the list, the owner among them.
+        Pass every filter that changes the rows of the list, including the owner.
         """
         list_id = _list_id(name, filters)
         after = unseal(self.key, list_id, self.cursor) if self.cursor is not None else None
@@ -89,12 +89,12 @@ class PageRequest:
 
 async def _page_request(
     request: Request,
-    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="How many items to give at the most.")] = DEFAULT_LIMIT,
+    limit: Annotated[int, Query(ge=1, le=MAX_LIMIT, description="The maximum number of items.")] = DEFAULT_LIMIT,
     cursor: Annotated[
         str | None,
         Query(
             max_length=_MAX_CURSOR,
-            description="`next_cursor` of the page before.",
+            description="`next_cursor` of the previous page.",
             json_schema_extra={"pattern": "^[A-Za-z0-9_-]+$"},
         ),
     ] = None,
@@ -131,6 +131,6 @@ def _mac(key: bytes, payload: bytes) -> bytes:
 
 
 def _list_id(name: str, filters: dict[str, object]) -> bytes:
-    asked = {field: value for field, value in filters.items() if value is not None}
-    canonical = orjson.dumps([name, asked], default=str, option=orjson.OPT_SORT_KEYS)
+    used_filters = {field: value for field, value in filters.items() if value is not None}
+    canonical = orjson.dumps([name, used_filters], default=str, option=orjson.OPT_SORT_KEYS)
     return hashlib.sha256(canonical).digest()[:_LIST_LENGTH]

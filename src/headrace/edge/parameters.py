@@ -1,4 +1,4 @@
-"""Parameters that a route does not have are refused: a filter with a typing error must not look like one without."""
+"""Refuses unknown query parameters, so that a misspelt filter is not ignored."""
 
 from difflib import get_close_matches
 from typing import Any
@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 
 
 async def refuse_unknown_parameters(request: Request) -> None:
-    """For every route, beside what it takes itself. The first that is unknown is named, with what may be meant."""
+    """A dependency of every route. Names the first unknown parameter, with a suggestion."""
     if not request.query_params:
         return
     known = _known(request.scope["route"].dependant)
@@ -21,6 +21,6 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 def _known(dependant: Any) -> set[str]:
-    """What the route, and all that it depends on, takes from the query."""
+    """The query parameters of the route and its dependencies."""
     known = {field.alias for field in dependant.query_params}
     return known.union(*map(_known, dependant.dependencies))

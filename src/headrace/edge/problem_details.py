@@ -1,6 +1,6 @@
-"""Errors as clients see them: RFC 9457 problems, with a stable code and the request's id.
+"""Errors in answers: RFC 9457 problem details, with a stable code and the request's id.
 
-One table says which kind of error has which status. Packages raise errors and know nothing of HTTP.
+One table maps kinds of errors to statuses. Packages raise errors and do not know HTTP.
 """
 
 import math
@@ -31,7 +31,7 @@ from headrace.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 
-# The nearest ancestor that is named here decides.
+# The nearest ancestor in this table decides.
 STATUSES: Mapping[type[HeadraceError], int] = {
     NotFound: 404,
     Invalid: 400,
@@ -53,27 +53,25 @@ _DEFAULT_RETRY = timedelta(seconds=1)
 
 
 class FieldError(BaseModel):
-    """One thing that is wrong with the request."""
+    """One fault of the request."""
 
     field: str = Field(description="Where: `body.name`, `query.limit`, `header.If-Match`.", examples=["body.name"])
     message: str = Field(examples=["String should have at least 1 character"])
 
 
 class Problem(BaseModel):
-    """What went wrong (RFC 9457). Programs decide by `code`."""
+    """An error (RFC 9457). Programs decide by `code`."""
 
     model_config = ConfigDict(title="Problem")
 
     type: str = Field(default="about:blank", examples=["about:blank"])
     title: str = Field(examples=["Not Found"])
     status: int = Field(examples=[404])
-    detail: str = Field(description="One sentence for a person.", examples=["There is no such thing here."])
-    instance: str | None = Field(default=None, description="The path that was asked for.", examples=["/v1/me"])
+    detail: str = Field(description="One sentence for people.", examples=["There is no such thing here."])
+    instance: str | None = Field(default=None, description="The requested path.", examples=["/v1/me"])
     code: str = Field(description="Stable: what programs decide by.", examples=["not_found"])
     request_id: str | None = Field(default=None, examples=["req_01h455vb4pex5vsknk084sn02q"])
-    errors: list[FieldError] | None = Field(
-        default=None, description="What is wrong where, in a request that is not valid."
-    )
+    errors: list[FieldError] | None = Field(default=None, description="The faults of an invalid request.")
     details: dict[str, Any] | None = Field(default=None, description="Facts for programs, by `code`.")
 
 
@@ -82,7 +80,7 @@ _PHRASES = {413: "Content Too Large", 422: "Unprocessable Content"}
 
 
 def plain(status: int, *, code: str | None = None, detail: str | None = None) -> Problem:
-    """A problem that no error of ours stands for."""
+    """A problem without an error class."""
     title = _PHRASES.get(status) or HTTPStatus(status).phrase
     return Problem(
         title=title,
@@ -92,8 +90,8 @@ def plain(status: int, *, code: str | None = None, detail: str | None = None) ->
     )
 
 
-NOT_VALID = plain(422, code="validation_failed", detail="The request does not have the form that this needs.")
-INTERNAL = plain(500, code="internal", detail="Something went wrong on our side. The request id helps us to find it.")
+NOT_VALID = plain(422, code="validation_failed", detail="The request does not match the schema of this route.")
+INTERNAL = plain(500, code="internal", detail="An internal error occurred. The request id helps us to find it.")
 
 
 def status_of(error: HeadraceError | type[HeadraceError]) -> int:
@@ -108,7 +106,7 @@ def problem_of(error: HeadraceError) -> Problem:
 
 
 def headers_of(error: HeadraceError) -> dict[str, str]:
-    """What the status promises beside the body."""
+    """Headers that the status requires."""
     headers: dict[str, str] = {}
     status = status_of(error)
     retry_after: timedelta | None = getattr(error, "retry_after", None)
@@ -124,7 +122,7 @@ def headers_of(error: HeadraceError) -> dict[str, str]:
 
 
 def answer(problem: Problem, facts: Facts | None, *, headers: Mapping[str, str] | None = None) -> Response:
-    """The problem as the answer to this request."""
+    """The response with this problem."""
     if facts is not None:
         problem = problem.model_copy(update={"instance": facts.path, "request_id": facts.request_id})
     body = problem.model_dump_json(exclude_none=True)
@@ -147,7 +145,7 @@ def problems(*kinds: type[HeadraceError]) -> dict[int | str, dict[str, Any]]:
 
 
 def _documented(status: int, kinds: Sequence[type[HeadraceError]]) -> dict[str, Any]:
-    # No "model": FastAPI would file it under application/json. The app factory adds the schema that is named here.
+    # No "model": FastAPI would list it under application/json. The app factory adds the named schema.
     examples = {kind.code: {"value": _example(status, kind)} for kind in kinds}
     return {
         "description": " ".join(f"`{kind.code}`: {meaning(kind)}" for kind in kinds),
@@ -170,5 +168,5 @@ def meaning(kind: type[HeadraceError]) -> str:
 
 
 def _as_json(value: object) -> object:
-    """As JSON would have it, whatever an error carries."""
+    """Any detail of an error in JSON's types."""
     return orjson.loads(orjson.dumps(value, default=str))

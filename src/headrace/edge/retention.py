@@ -1,4 +1,4 @@
-"""What the edge leaves behind: answers to idempotency keys that have expired, limits that count nothing any more."""
+"""Retention of the edge: expired idempotency keys, and rate limit rows without effect."""
 
 from headrace.edge import limits, stored_answers
 from headrace.purging import Purge

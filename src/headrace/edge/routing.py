@@ -1,8 +1,8 @@
-"""Routes that are made ready when somebody first comes to them.
+"""Routes that are built on their first use.
 
-FastAPI reads an endpoint's signature and those of all that it depends on, and builds a validator for each parameter and
-answer, when a route is written down and again wherever its router is included. For all of ours that takes half of the
-time until an API answers, and most processes are asked for a few routes.
+FastAPI reads the signatures of an endpoint and its dependencies, and builds a validator for each parameter and answer,
+when a route is declared and again for each include of its router. For all our routes that takes half of the start-up
+time of an API, and most processes serve only a few routes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ _MATCHED_BY = frozenset({"path_regex", "path_format", "param_convertors"})
 
 
 class Route(APIRoute):
-    """All but its path, its methods and its endpoint is made when it is first looked at."""
+    """Builds everything except its path, methods and endpoint on first access."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self._options = options
@@ -37,19 +37,19 @@ class Route(APIRoute):
         return getattr(self, name)
 
     def below(self, prefix: str, dependencies: Sequence[params.Depends], **options: Any) -> Self:
-        """The same under this prefix, behind these dependencies."""
+        """A copy under this prefix with these dependencies."""
         together = [*dependencies, *(self._options.get("dependencies") or ())]
         return type(self)(prefix + self.path, self.endpoint, **{**self._options, "dependencies": together, **options})
 
 
 class Router(APIRouter):
-    """Routes of one noun, or of several parts of it."""
+    """Routes of one resource, or of several parts of it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(route_class=Route, **options)
 
     def include(self, *parts: "Router") -> None:
-        """Have the routes of these parts, below our prefix and behind our dependencies."""
+        """Include the routes of these parts, with this router's prefix and dependencies."""
         for part in parts:
             self.routes.extend(route.below(self.prefix, self.dependencies) for route in part)
 

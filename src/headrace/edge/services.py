@@ -1,4 +1,4 @@
-"""What routes are served with: handed to the app once, reached through ``request.app.state.services``."""
+"""Services for routes: passed to the app once, reached through ``request.app.state.services``."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from headrace.figures import Figures, Meters, no_figures
 from headrace.vault import derive_key
 
 Readiness = Callable[[], Awaitable[Sequence[str]]]
-"""The reasons why this process should not be sent requests now; none when it is ready."""
+"""The reasons why this process is not ready for requests; empty when it is."""
 
 
 async def always_ready() -> Sequence[str]:
@@ -24,7 +24,7 @@ async def always_ready() -> Sequence[str]:
 
 
 Degraded = Callable[[], Sequence[str]]
-"""What does not work although the process is ready; known without asking."""
+"""Parts that do not work although the process is ready; returned without I/O."""
 
 
 def never_degraded() -> Sequence[str]:
@@ -33,11 +33,11 @@ def never_degraded() -> Sequence[str]:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The database, who may come in, and the few values that the edge works with."""
+    """The database, the authentication, and the configuration of the edge."""
 
     db: Database
     authenticate: Authenticate
-    secret: bytes = field(repr=False)  # one for the deployment; never used itself, only the keys derived from it
+    secret: bytes = field(repr=False)  # one for the deployment; only keys derived from it are used
     cookies: CookieConfig = field(default_factory=CookieConfig)
     limits: LimitConfig = field(default_factory=LimitConfig)
     idempotency_lifetime: timedelta = timedelta(hours=24)
@@ -52,7 +52,7 @@ class Services:
             raise ValueError("the secret needs at least 32 bytes")
 
     def key(self, purpose: str) -> bytes:
-        """A key of 32 bytes for one purpose: whoever learns one of them learns nothing about the others."""
+        """A key of 32 bytes for one purpose: it reveals nothing about the others."""
         return derive_key(self.secret, purpose)
 
 

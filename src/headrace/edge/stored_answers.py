@@ -1,4 +1,4 @@
-"""Letting go of the answers that ``idempotency`` keeps; apart from it, so that who cleans up loads no web framework."""
+"""Deletes answers stored by ``idempotency``; a separate module, so that maintenance imports no web framework."""
 
 from headrace.database import Tx
 
@@ -11,11 +11,11 @@ DELETE FROM headrace.idempotency_keys WHERE id IN (
 
 
 async def reap(tx: Tx, limit: int) -> int:
-    """Remove up to ``limit`` expired keys; says how many, so that the caller knows whether to come back."""
+    """Delete at most ``limit`` expired keys; returns their number, so that the caller knows whether more remain."""
     return await tx.count(REAP, limit)
 
 
-# From scope to scope through the unique key, which begins with it; there are a handful.
+# Skips from scope to scope in the unique index, which begins with it; there are few.
 FORGET_USER = """
 WITH RECURSIVE scopes AS (
   SELECT min(scope) AS scope FROM headrace.idempotency_keys
@@ -28,5 +28,5 @@ DELETE FROM headrace.idempotency_keys AS k USING scopes WHERE k.scope = scopes.s
 
 
 async def forget_user(tx: Tx, user_id: str) -> int:
-    """Remove the answers that one user was given; says how many. For when their account goes."""
+    """Delete the stored answers of one user, for account deletion; returns their number."""
     return await tx.count(FORGET_USER, user_id)

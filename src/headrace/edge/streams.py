@@ -1,4 +1,4 @@
-"""Live streams: how one goes on, for tasks, notifications and changes alike.
+"""Live streams of tasks, notifications and changes.
 
 A stream holds no connection to the database. It reads what is new when it is woken, says every few seconds that it is
 there, and asks as often whether its user may still see it. While the database is away it goes on and shows nothing.
@@ -22,26 +22,26 @@ from headrace.loops import FailuresLogged
 News = TypeVar("News")
 
 MaySee = Callable[[], Awaitable[bool]]
-"""Whether the user who opened a stream may see it now; raises when nobody can tell."""
+"""Whether the user of a stream may read it now; raises when that cannot be checked."""
 
 
 class TooManyStreams(Exhausted):
-    """Too many event streams are open: close one, or ask again later."""
+    """Too many event streams are open: close one, or try again later."""
 
     code = "too_many_streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamLimits:
-    # How often a silent stream sends a keepalive, and every stream asks whether its user may still look on.
+    # Interval of keepalives of silent streams, and of permission checks of all streams.
     heartbeat: timedelta = timedelta(seconds=10)
-    # A stream ends after this, and the client comes back with the last id: so that streams spread over the processes.
+    # A stream ends after this time and the client reconnects with the last id, which spreads streams over processes.
     longest: timedelta = timedelta(minutes=15)
     most: int = 1000
     most_per_user: int = 20
 
     def check_room(self, users: Iterable[str], user_id: str) -> None:
-        """``TooManyStreams`` if these users' streams leave no room for another of ``user_id``."""
+        """``TooManyStreams`` if the limits allow no further stream of ``user_id``."""
         owners = list(users)
         if len(owners) >= self.most or owners.count(user_id) >= self.most_per_user:
             raise TooManyStreams(retry_after=self.heartbeat)
@@ -49,16 +49,16 @@ class StreamLimits:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Nothing new."""
+    """A heartbeat without news."""
 
 
 @dataclass(frozen=True, slots=True)
 class Revoked:
-    """The user who opened the stream may no longer see it; nothing follows."""
+    """The user may no longer read the stream; it ends."""
 
 
 class Subscriber(Protocol):
-    """One open stream: its user, and what wakes it."""
+    """One open stream: its user and its wake-up event."""
 
     @property
     def user_id(self) -> str: ...
@@ -71,7 +71,7 @@ S = TypeVar("S", bound=Subscriber)
 
 
 class Streams(Generic[S]):
-    """The streams of one process, of one kind; ``name`` is what the log calls them."""
+    """The streams of one kind in one process; ``name`` is their prefix in the log."""
 
     def __init__(self, name: str, limits: StreamLimits) -> None:
         self._name = name
@@ -87,13 +87,13 @@ class Streams(Generic[S]):
         return len(self._open)
 
     def stop(self) -> None:
-        """End all streams: a server that shuts down need not wait for them. Clients come back elsewhere."""
+        """End all streams, so that a shutdown need not wait for them. Clients reconnect to another process."""
         self._stopped = True
         for each in self._open:
             each.woken.set()
 
     def check_room(self, user_id: str) -> None:
-        """Refuse a stream too many, while there is still an answer to refuse it with."""
+        """Refuse a stream above the limits, before the answer has begun."""
         self._limits.check_room((each.user_id for each in self._open), user_id)
 
     @contextmanager
@@ -110,8 +110,8 @@ class Streams(Generic[S]):
     async def look_while_open(
         self, run_once: Callable[[], Awaitable[object]], *, every: timedelta, idle: Callable[[], None] | None = None
     ) -> None:
-        """Run this again and again while there are streams, at most a fifth of the time; ``idle`` before each wait for
-        the next stream. A failure is logged: the streams wait a little longer."""
+        """Repeat ``run_once`` while streams are open, for at most a fifth of the time; call ``idle`` before each wait
+        for the next stream. A failure is logged and delays the streams."""
         while True:
             if not self._any_open.is_set():
                 if idle is not None:
@@ -125,7 +125,7 @@ class Streams(Generic[S]):
     async def news(
         self, subscriber: S, read: Callable[[], Awaitable[Sequence[News]]], *, may_see: MaySee | None
     ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
-        """What ``read`` gives, now and whenever the stream is woken, until its time is over or the process stops.
+        """Yield what ``read`` returns, now and on each wake-up, until the time limit or the end of the process.
 
         ``may_see`` is asked at every heartbeat, also while there is so much news that none is sent. A ``read`` that
         leaves something behind wakes the stream itself; one that fails is logged, and repeated with the next heartbeat.
@@ -159,22 +159,22 @@ class Streams(Generic[S]):
 
 
 class EventStream(StreamingResponse):
-    """Server-sent events; ``event_stream`` makes it."""
+    """A response of server-sent events, made by ``event_stream``."""
 
     media_type = "text/event-stream"
 
     async def stream_response(self, send: Send) -> None:
-        # Starlette leaves it to the garbage collector when the client goes away while something is sent: until then
-        # the stream would count.
+        # Starlette leaves closing to the garbage collector when the client disconnects during a send: until then the
+        # stream would count against the limits.
         assert isinstance(self.body_iterator, AsyncGenerator)
         async with aclosing(self.body_iterator):
             await super().stream_response(send)
 
 
 def event_stream(events: AsyncGenerator[bytes, None], *, come_back_after: timedelta) -> EventStream:
-    """The answer with these events; a client whose connection breaks comes back after this time."""
+    """The response with these events; clients reconnect ``come_back_after`` a broken connection."""
     first = f"retry: {round(come_back_after.total_seconds() * 1000)}\n\n".encode()
-    # nginx would otherwise gather events until it has a buffer full of them
+    # otherwise nginx buffers events
     return EventStream(_after(first, events), headers={"X-Accel-Buffering": "no"})
 
 
@@ -186,7 +186,7 @@ async def _after(first: bytes, events: AsyncGenerator[bytes, None]) -> AsyncGene
 
 
 class RevokedOut(BaseModel):
-    """The last event, when the user who opened the stream may no longer see it."""
+    """The last event, sent when the user may no longer read the stream."""
 
     code: str = "revoked"
     detail: str = "The session or the API key has ended, or may no longer see this."
@@ -196,6 +196,6 @@ KEEPALIVE = b": still here\n\n"
 
 
 def event(name: str, shown: BaseModel, *, id: object = None) -> bytes:  # noqa: A002 - the protocol's word
-    """One event as it goes over the wire. JSON has no line breaks of its own, so one data field holds it."""
+    """The wire format of one event. JSON contains no line breaks, so one data field is enough."""
     numbered = "" if id is None else f"id: {id}\n"
     return f"{numbered}event: {name}\ndata: {shown.model_dump_json()}\n\n".encode()

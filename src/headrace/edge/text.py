@@ -1,11 +1,11 @@
-"""Text that PostgreSQL can keep: valid Unicode without U+0000, which neither ``text`` nor ``jsonb`` can hold."""
+"""Text that PostgreSQL can store: valid Unicode without U+0000, which neither ``text`` nor ``jsonb`` allows."""
 
 import unicodedata
 from typing import Annotated
 
 from pydantic import AfterValidator
 
-# They reorder what stands around them: a name would read as another one.
+# Bidirectional marks reorder the text around them: a name could look like another one.
 _DIRECTION = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -26,7 +26,7 @@ STORABLE = AfterValidator(_storable)
 missing from the schema of requests, and the schema of answers would become another one."""
 
 Text = Annotated[str, STORABLE]
-"""A string in a schema. Unlike plain ``str`` it says which field holds the character that cannot be stored."""
+"""A string in a schema. Unlike plain ``str`` its error names the field with the unstorable character."""
 
 Line = Annotated[str, AfterValidator(_one_line)]
-"""A name or a title: shown in lists, on terminals and in mails, where a control character would act or mislead."""
+"""A name or a title: shown in lists, terminals and mails, where control characters would act or mislead."""

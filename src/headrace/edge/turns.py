@@ -1,7 +1,7 @@
-"""A cap on one user's concurrent changes in a process, so that few connections wait for that user's locks.
+"""Limits one user's concurrent changes in a process, so that few connections wait for that user's locks.
 
-All submissions of a user want one row, their entitlement. Each that waits for it holds a connection, and a pool has
-ten: 200 orders of one user made everybody else wait for seconds. Waiting for a turn holds none.
+All submissions of a user lock one row, their entitlement. Each waiting one holds a connection, and a pool has ten: 200
+orders of one user delayed all others for seconds. Waiting for a turn holds no connection.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ _RETRY_AFTER = timedelta(seconds=1)
 @dataclass(eq=False, slots=True)
 class _Line:
     turns: asyncio.Semaphore
-    members: int = 0  # that have their turn or wait for it
+    members: int = 0  # callers that have their turn or wait for it
 
 
 @dataclass(frozen=True, slots=True)
 class UserTurns:
-    """``at_once`` have their turn; up to ``most`` wait for it, for ``patience`` at most."""
+    """``at_once`` callers have their turn; up to ``most`` wait for it, for at most ``patience``."""
 
     at_once: int = 3
     most: int = 500
@@ -32,7 +32,7 @@ class UserTurns:
 
     @asynccontextmanager
     async def of(self, user_id: str | None) -> AsyncIterator[None]:
-        """One turn of this user; ``TooManyAtOnce`` if too many are before it. Callers without a user need none."""
+        """Wait for one turn of this user; ``TooManyAtOnce`` if too many wait. Callers without a user need none."""
         if user_id is None:
             yield
             return

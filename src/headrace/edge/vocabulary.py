@@ -1,8 +1,7 @@
-"""The words people meet: one for a thing over API, command line and client, whatever the documents' columns hold.
+"""Public names of states: the same in API, command line and client, independent of the values in columns.
 
-A status is in capitals, an error's code in lower case. The database keeps the documents' exact values (``success`` of a
-run, ``SUCCESS`` of a step or a delivery, ``cancelled``); here, and only here, they become the words that are shown, and
-the words that a filter is given become values again.
+A status is in capitals, an error's code in lower case. The database keeps the specification's values (``success`` of a
+run, ``SUCCESS`` of a step or a delivery, ``cancelled``); only this module maps them to public names and back.
 """
 
 from collections.abc import Mapping
@@ -23,7 +22,7 @@ _SHOWN: Mapping[str, str] = {
 
 
 def shown(stored: str) -> str:
-    """A stored status as people see it.
+    """The public name of a stored status.
 
     >>> shown("success"), shown("SUCCESS"), shown("cancelled"), shown("pending")
     ('SUCCEEDED', 'SUCCEEDED', 'CANCELED', 'PENDING')
@@ -33,12 +32,12 @@ def shown(stored: str) -> str:
 
 
 def words_of(kind: type[StrEnum]) -> list[str]:
-    """The words for all values of a status, in their order."""
+    """The public names of all values of a status, in their order."""
     return [shown(value) for value in kind]
 
 
 def stored(kind: type[W], word: str) -> W:
-    """The value that a word stands for; raises ValueError for any other, also for a value that is not shown."""
+    """The stored value of a public name; raises ValueError otherwise, also for a stored value."""
     for value in kind:
         if shown(value) == word:
             return value
@@ -46,7 +45,7 @@ def stored(kind: type[W], word: str) -> W:
 
 
 class Shown:
-    """Of a field or a parameter whose values are stored with other words than people see."""
+    """Annotates a field or parameter whose stored values differ from their public names."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
         def read(given: object) -> Any:
@@ -61,7 +60,7 @@ AsShown = Annotated[W, Shown()]
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """Of a filter that takes more words than this product has uses for: descriptions name only those that it has."""
+    """Annotates a filter that accepts more values than this product uses: descriptions list only the used ones."""
 
     words: tuple[str, ...]
 

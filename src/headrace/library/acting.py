@@ -1,4 +1,4 @@
-"""Who acts when a program does: the system itself, or a user in whose name the program speaks."""
+"""The caller of library verbs: the system, or a user for whom the program acts."""
 
 from headrace import ids
 from headrace.access import Caller, Role
@@ -9,7 +9,7 @@ from headrace.database import Tx
 
 
 async def caller_for(tx: Tx, user_id: str | None) -> Caller:
-    """The system, who reaches every task; or a user, who reaches their own. The trail says that a program did it."""
+    """The system, who reaches every task, or a user, who reaches their own. The audit trail names the library."""
     who = Who(SYSTEM, ActorType.SYSTEM, user_agent=f"headrace library ({local_account()})")
     if user_id is None or user_id == ids.SYSTEM_USER:
         return Caller(who, ids.SYSTEM_USER, Role.ADMIN)

@@ -1,6 +1,6 @@
-"""One statement with one parameter on a connection of somebody else's, whichever library it comes from.
+"""Runs one statement with one parameter on the program's own connection, of any supported library.
 
-The libraries are recognised by the names of their classes and never imported: who does not use one need not have it.
+Libraries are recognised by class names and not imported, so that unused ones need not be installed.
 """
 
 import inspect
@@ -12,11 +12,11 @@ from headrace.connections import UnknownConnection, library_of, unknown
 from headrace.database import Tx
 
 Statement = Callable[[str], str]
-"""The SQL, given how its one parameter is written."""
+"""Returns the SQL for a placeholder of its one parameter."""
 
 
 async def fetch(connection: Any, statement: Statement, value: str) -> list[str]:
-    """Run it in the connection's transaction; gives the first column."""
+    """Run it in the connection's transaction; returns the first column."""
     found = _run(connection, statement, value)
     if inspect.isawaitable(found):
         found = await found
@@ -29,17 +29,17 @@ async def fetch(connection: Any, statement: Statement, value: str) -> list[str]:
 
 
 def fetch_blocking(connection: Any, statement: Statement, value: str) -> list[str]:
-    """The same for a program without an event loop."""
+    """``fetch`` for a program without an event loop."""
     found = _run(connection, statement, value)
     if inspect.isawaitable(found):
         if inspect.iscoroutine(found):
-            found.close()  # it has not begun
+            found.close()  # the coroutine has not started
         raise UnknownConnection("This connection is asynchronous: await submit() instead.")
     return _first_column(found.fetchall())
 
 
 def _run(connection: Any, statement: Statement, value: str) -> Any:
-    """Start it the library's way; gives rows, a cursor, or something to await that gives one of those."""
+    """Execute it with the library's method; returns rows, a cursor, or an awaitable of one of these."""
     if isinstance(connection, Tx):
         connection = connection.connection
     match library_of(connection):
@@ -48,7 +48,7 @@ def _run(connection: Any, statement: Statement, value: str) -> Any:
         case "psycopg":
             return connection.execute(statement("%s"), (value,))
         case "sqlalchemy":
-            # Whoever has a connection has the module.
+            # A connection of this library implies that the module is installed.
             text = sys.modules["sqlalchemy"].text
             return connection.execute(text(statement(":value")), {"value": value})
     raise unknown(connection)
@@ -59,7 +59,7 @@ def _first_column(rows: Iterable[Any]) -> list[str]:
 
 
 def _first(row: Any) -> str:
-    # Rows come as the program likes them: psycopg and SQLAlchemy can make them dicts or objects of any kind.
+    # Rows may be dicts or any objects, by the program's row factory.
     if isinstance(row, Mapping):
         return str(next(iter(row.values())))
     if isinstance(row, Sequence) or hasattr(row, "__getitem__"):
@@ -68,7 +68,7 @@ def _first(row: Any) -> str:
 
 
 def message_of(exc: BaseException) -> str:
-    """PostgreSQL's own sentence in an error of whichever library."""
+    """PostgreSQL's message in an error of any library."""
     inner = getattr(exc, "orig", None) or exc
     primary = getattr(getattr(inner, "diag", None), "message_primary", None) or getattr(inner, "message", None)
     said = str(primary or inner).partition("\n")[0].rpartition(">: ")[2]
@@ -76,7 +76,7 @@ def message_of(exc: BaseException) -> str:
 
 
 def detail_of(exc: BaseException) -> str | None:
-    """PostgreSQL's DETAIL in an error of whichever library."""
+    """PostgreSQL's DETAIL in an error of any library."""
     inner = getattr(exc, "orig", None) or exc
     detail = getattr(getattr(inner, "diag", None), "message_detail", None) or getattr(inner, "detail", None)
     if (

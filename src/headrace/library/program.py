@@ -1,4 +1,4 @@
-"""Headrace for the program that embeds it."""
+"""The class with which a program embeds Headrace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -47,14 +47,13 @@ class Headrace:
     ...         await connection.execute("INSERT INTO orders …")
     ...         await hr.submit("order.ship", {"order": 7}, connection=connection)
 
-    Opened with ``async with`` (or at the first call that needs it), it keeps a small pool of its own and tells the
-    database of the registry's types. ``registry`` is needed to run a worker, and to check payloads before they travel.
-    ``user_id`` is whose tasks it submits; by default the system's own. ``files_url`` is where ``context.save_result``
-    stores files: the folder or ``s3://bucket/prefix`` that ``HEADRACE_FILES_URL`` names for the API.
+    Opened with ``async with`` (or at the first call that needs it), it keeps a small connection pool and declares the
+    registry's types in the database. ``registry`` is needed to run a worker, and to validate payloads locally.
+    ``user_id`` is the owner of submitted tasks; by default the system. ``files_url`` is where ``context.save_result``
+    stores files: the same folder or ``s3://bucket/prefix`` as the API's ``HEADRACE_FILES_URL``.
 
-    Every verb with ``connection=`` works in the open transaction of that connection, and what it did is there when, and
-    only when, that is committed. It is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a
-    session).
+    Every verb with ``connection=`` works in the open transaction of that connection and takes effect with its commit.
+    The connection is one of asyncpg, psycopg 3 (async or not) or SQLAlchemy (async or not, or a session).
     """
 
     def __init__(
@@ -77,7 +76,7 @@ class Headrace:
         self._submitter = Submitter(
             RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
         )
-        # Also of tasks whose types this program does not have.
+        # Also for tasks of types that this program does not have.
         self._tasks = Tasks(self._submitter, StoredCatalog(), self._followers)
         self._db: Database | None = None
         self._opening = asyncio.Lock()
@@ -113,7 +112,7 @@ class Headrace:
 
     @contextmanager
     def _naming_the_address(self) -> Iterator[None]:
-        """Whose server answers requests says no more than that its database is away; a program may know which."""
+        """Add the database's address to connection errors: unlike clients of a server, the program may see it."""
         try:
             yield
         except DatabaseUnavailable as exc:
@@ -142,13 +141,13 @@ class Headrace:
         unknown_type: UnknownType = "refuse",
         trusted: bool = False,
     ) -> str:
-        """Submit one task and give its id; with a ``key`` the same one again, also under a race.
+        """Submit one task and return its id. Idempotent by ``key``, also under a race.
 
-        With ``connection`` the task belongs to its transaction; without it the task is there when this returns. What
-        is left out is as the type says (``Registry.task``).
+        With ``connection`` the task belongs to its transaction; without it the task is committed when this returns.
+        Omitted options are those of the type (``Registry.task``).
 
-        A type that nobody has declared is refused; with ``unknown_type="wait"`` the task waits for whoever does. A
-        ``user_id`` must be of somebody who may submit the type; ``trusted`` says that your program has seen to that.
+        An undeclared type is refused; with ``unknown_type="wait"`` the task waits until a program declares it. The user
+        of ``user_id`` must be allowed to submit the type; ``trusted`` skips this check.
         """
         options = {
             "title": title,
@@ -177,7 +176,7 @@ class Headrace:
         unknown_type: UnknownType = "refuse",
         trusted: bool = False,
     ) -> Sequence[str]:
-        """Submit them all or none, in this order; gives their ids."""
+        """Submit all tasks or none, in this order; returns their ids."""
         with self._naming_the_address():
             return await self._submit_many(specs, connection, user_id, unknown_type, trusted=trusted)
 
@@ -226,12 +225,12 @@ class Headrace:
         how = How(owner, trusted or owner == ids.SYSTEM_USER, unknown_type)
         return [as_row(spec, how, registry=self._registry, payload_limit=self._payload_limit) for spec in specs]
 
-    # -- looking
+    # -- reading
 
     async def get(self, task_id: str, *, connection: Any = None, user_id: str | None = None) -> Task:
         """One task, with its payload and its result; ``TaskNotFound`` if there is none.
 
-        With a ``user_id`` only a task of theirs is found, which spares a program that serves many users the check.
+        With a ``user_id`` only that user's tasks are found.
         """
         found = await self.find(task_id, connection=connection, user_id=user_id)
         if found is None:
@@ -239,7 +238,7 @@ class Headrace:
         return found
 
     async def find(self, task_id: str, *, connection: Any = None, user_id: str | None = None) -> Task | None:
-        """``get`` that gives None where there is no such task."""
+        """Like ``get``, but None if there is no such task."""
         async with self._transaction(connection, readonly=True) as tx:
             found = await find_task(tx, task_id)
         return found if found is None or user_id in (None, found.user_id) else None
@@ -247,9 +246,9 @@ class Headrace:
     async def wait(
         self, task_id: str, *, within: timedelta | None = None, on_progress: Callable[[Task], None] | None = None
     ) -> Task:
-        """Wait until a task is over and give it, with its result or error; ``TimeoutError`` if that takes too long.
+        """Wait until a task ends and return it with its result or error; ``TimeoutError`` if that takes too long.
 
-        ``on_progress`` is called with the task whenever something about it has changed.
+        ``on_progress`` is called with the task after every change.
         """
         seen, pause = -1, _POLL_FIRST_S
         async with deadline(task_id, within):
@@ -268,11 +267,11 @@ class Headrace:
     async def cancel(
         self, task_id: str, *, connection: Any = None, user_id: str | None = None, version: int | None = None
     ) -> Task:
-        """Cancel a task: one that waits is over with the commit, one that runs is told to stop and ends soon after.
+        """Cancel a task: a waiting one ends with the commit, a running one receives a stop request and ends soon after.
 
-        Canceling twice changes nothing; ``TaskOver`` if it ended otherwise before. With a ``user_id`` it is done in
-        their name, to a task of theirs; otherwise in the system's, to any. With a ``version`` only if the task is as
-        you read it (``PreconditionFailed``). It is in the audit trail, as if it had been asked for over the API.
+        Idempotent; ``TaskOver`` if it ended otherwise before. With a ``user_id`` the user cancels an own task;
+        otherwise the system any task. With a ``version`` only this version is canceled (``PreconditionFailed``). It is
+        audited like a request over the API.
         """
         async with self._transaction(connection) as tx:
             caller = await caller_for(tx, user_id)
@@ -281,10 +280,9 @@ class Headrace:
     async def retry(
         self, task_id: str, *, connection: Any = None, user_id: str | None = None, version: int | None = None
     ) -> Task:
-        """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
+        """Retry a failed or canceled task: it is queued again, with all its attempts.
 
-        ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded, which is for good. The rest is as for
-        ``cancel``.
+        ``TaskNotOver`` while it waits or runs; ``TaskOver`` if it succeeded. Otherwise like ``cancel``.
         """
         async with self._transaction(connection) as tx:
             caller = await caller_for(tx, user_id)
@@ -302,7 +300,7 @@ class Headrace:
     # -- working
 
     async def run_worker(self, config: WorkerConfig | None = None, *, stop: asyncio.Event | None = None) -> None:
-        """Run the registry's tasks until ``stop`` is set, or until this is canceled; both end it in good order."""
+        """Run the registry's tasks until ``stop`` is set or this is canceled; both stop it gracefully."""
         if self._registry is None:
             raise NoRegistry
         stop = stop or asyncio.Event()
@@ -322,8 +320,8 @@ class Headrace:
 
     @asynccontextmanager
     async def working(self, config: WorkerConfig | None = None) -> AsyncIterator[None]:
-        """A worker in the background, stopped in good order at the end."""
-        # No TaskGroup: it would wrap what the body raises.
+        """Run a worker in the background, stopped gracefully at the end."""
+        # No TaskGroup, which would wrap exceptions of the body.
         stop = asyncio.Event()
         running = asyncio.create_task(self.run_worker(config, stop=stop))
         try:

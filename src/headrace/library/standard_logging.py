@@ -1,4 +1,4 @@
-"""Our log lines in somebody else's program: through the standard library's loggers, which the program directs."""
+"""Sends our log lines through the standard library's loggers, which the embedding program configures."""
 
 import structlog
 
@@ -6,9 +6,9 @@ from headrace import logs
 
 
 def use_standard_logging() -> None:
-    """Send log lines to ``logging.getLogger("headrace…")``, unless the program has set up structlog for itself.
+    """Send log lines to ``logging.getLogger("headrace…")``, unless the program has configured structlog.
 
-    Left alone, structlog would print them to the program's standard output.
+    By default structlog would print them to the program's standard output.
     """
     if structlog.is_configured():
         return

@@ -1,4 +1,4 @@
-"""Tasks as ``headrace.submit`` takes them, many in one statement with one parameter."""
+"""Builds parameters for ``headrace.submit``: many tasks in one statement with one parameter."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,7 +41,7 @@ _ERRORS: Mapping[str, type[HeadraceError]] = {
 
 
 def submit_statement(value: str) -> str:
-    """All of them in the order given. CAST and not ``::``, which SQLAlchemy would take for a parameter."""
+    """Submit all tasks in order. CAST instead of ``::``, which SQLAlchemy would read as a parameter."""
     return f"""
 SELECT headrace.submit(
   type, payload, user_id => user_id, title => title, queue => queue, priority => priority, run_at => run_at,
@@ -58,7 +58,7 @@ FROM jsonb_to_recordset(CAST({value} AS jsonb)) AS given (
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """In whose name, and what the program says about it."""
+    """Options that apply to all tasks of a call."""
 
     user_id: str
     trusted: bool = False
@@ -66,7 +66,7 @@ class How:
 
 
 def as_row(spec: TaskSpec, how: How, *, registry: Registry | None, payload_limit: int) -> bytes:
-    """A task as JSON; what its type in the registry refuses, or PostgreSQL cannot keep, is refused here."""
+    """A task as JSON; raises for values that its type refuses or PostgreSQL cannot store."""
     payload = {} if spec.payload is None else spec.payload
     declared = registry.get(spec.type) if registry is not None and spec.type in registry else None
     if declared is not None:
@@ -79,7 +79,7 @@ def as_row(spec: TaskSpec, how: How, *, registry: Registry | None, payload_limit
         raise PayloadTooLarge(f"The payload {exc}.") from None
     except storable.NotStorable as exc:
         raise PayloadInvalid(f"The payload {exc}.") from None
-    if declared is not None:  # only to refuse what is wrong: the database computes both by the same rules
+    if declared is not None:  # only for validation: the database computes both by the same rules
         limit_key(declared.name, declared.limit_key, spec.limit_key, payload=payload, user_id=how.user_id)
         units(declared.name, declared.units_rule, payload)
     row = {
@@ -99,20 +99,20 @@ def as_row(spec: TaskSpec, how: How, *, registry: Registry | None, payload_limit
         "schedule_uid": spec.schedule_uid,
         "unknown_type": how.unknown_type,
         "trusted": how.trusted or None,
-        "payload_checked": declared is not None or None,  # by the code itself, which takes what a schema cannot say
+        "payload_checked": declared is not None or None,  # validated by code, which can check more than a schema
     }
     return orjson.dumps({name: value for name, value in row.items() if value is not None})
 
 
 def as_parameters(rows: Sequence[bytes]) -> Iterator[str]:
-    """The parameters of the statements that submit these."""
+    """Parameters of the statements that submit these rows."""
     for start in range(0, len(rows), ROWS):
         yield (b"[" + b",".join(rows[start : start + ROWS]) + b"]").decode()
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """What ``headrace.submit`` refuses, as our own errors; everything else stays the library's."""
+    """Translate refusals of ``headrace.submit`` into our errors; others stay the library's."""
     try:
         yield
     except Exception as exc:

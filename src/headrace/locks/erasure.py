@@ -1,5 +1,4 @@
-"""What locks forget of a user whose account goes: all of them. The keys were the user's own names, and nobody else can
-take them, so that no fence has to go on growing."""
+"""Erases a deleted user's locks. Keys are names among the user's own, so no later holder needs their growing fences."""
 
 from collections.abc import AsyncGenerator
 
@@ -20,7 +19,7 @@ DELETE FROM headrace.lock_fences WHERE user_id = $1 AND lock_key IN (
 
 
 class ForgetLocks:
-    """What the user held, holds and numbered."""
+    """Deletes the user's locks, their history and fences."""
 
     name = "locks"
 

@@ -1,4 +1,4 @@
-"""What can go wrong with locks."""
+"""Errors of locks."""
 
 from datetime import timedelta
 
@@ -6,13 +6,13 @@ from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
 
 class LockInvalid(Invalid):
-    """A lock cannot be asked for like this."""
+    """A property of the lock request is not valid."""
 
     code = "lock_invalid"
 
 
 class LockHeld(Conflict):
-    """Somebody else holds this lock: try again later, or wait for it."""
+    """Another holder has this lock: try again later, or wait for it."""
 
     code = "lock_held"
 
@@ -22,18 +22,18 @@ class LockHeld(Conflict):
 
 
 class LockLost(Conflict):
-    """This lock is not held any more: it was not renewed in time, or was taken away. Stop what it guarded."""
+    """This lock is no longer held: it was not renewed in time, or was force-released. Stop the guarded work."""
 
     code = "lock_lost"
 
 
 class LockNotFound(NotFound):
-    """Nobody holds this lock."""
+    """This lock is not held."""
 
     code = "lock_not_found"
 
 
 class TooManyLocks(Exhausted):
-    """You hold as many locks as one user may: release some of them first."""
+    """You hold the maximum number of locks: release some first."""
 
     code = "too_many_locks"

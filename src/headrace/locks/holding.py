@@ -1,9 +1,9 @@
-"""``async with hold(db, "key") as lock``: a lock for as long as a block runs.
+"""``async with hold(db, "key") as lock``: a lock for the duration of a block.
 
-It is renewed in the background; when it is lost, the block is canceled and ``LockLost`` raised in its place
-(``headrace.leases``). A process that was paused can still do a thing or two before it notices. What must not happen
-then is refused by whoever is written to: in this database by ``lock.confirm(tx)`` in the transaction of the write,
-elsewhere by ``lock.fence``, a number that only grows for a key.
+It is renewed in the background; a lost lock cancels the block and raises ``LockLost`` (``headrace.leases``). A process
+that was paused can still act for a moment before it notices. The target of its writes must refuse them: in this
+database with ``lock.confirm(tx)`` in the transaction of the write, elsewhere by ``lock.fence``, a number that only
+grows for a key.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ DEFAULT_TTL = timedelta(seconds=30)
 
 
 class Held:
-    """A lock in the hands of a block."""
+    """A lock that a block holds."""
 
     lost: type[HeadraceError] = LockLost
 
@@ -40,11 +40,11 @@ class Held:
         self._db = db
 
     async def confirm(self, tx: Tx) -> None:
-        """``LockLost`` unless it is held; nobody else can take it before this transaction has ended."""
+        """``LockLost`` unless it is held; it stays held until this transaction ends."""
         await taking.confirm(tx, self.key, self.token, user_id=self.user_id)
 
     async def renew(self) -> None:
-        """Hold on to it for its time from now."""
+        """Extend the lease by the TTL from now."""
         try:
             async with self._db.transaction() as tx:
                 await taking.renew(tx, self.key, self.token, ttl=self.ttl, user_id=self.user_id)
@@ -53,7 +53,7 @@ class Held:
             raise
 
     async def release(self) -> None:
-        """Release it; ``LockLost`` when somebody has ended it. Who cannot reach the database leaves it to expire."""
+        """Release it; ``LockLost`` if it has ended already. Without a database connection it expires by itself."""
         try:
             async with asyncio.timeout(self.ttl.total_seconds()), self._db.transaction() as tx:
                 await taking.release(tx, self.key, self.token, user_id=self.user_id)
@@ -78,29 +78,29 @@ async def hold(
     user_id: str = ids.SYSTEM_USER,
     holder: str | None = None,
 ) -> AsyncIterator[Held]:
-    """Hold a lock while the block runs. ``LockHeld`` unless it is free within ``wait`` (None: however long it takes).
+    """Hold a lock while the block runs. ``LockHeld`` unless it is free within ``wait`` (None: no limit).
 
-    ``LockLost`` in the place of the block's end when it was lost: then the block was canceled, or had just ended. The
-    block must not keep the event loop busy for long, or the lock is not renewed.
+    Raises ``LockLost`` at the end of the block when it was lost: the block was canceled, or had just ended. The block
+    must not block the event loop for long, or the lock is not renewed.
     """
     claim = Claim(key, holder or f"{socket.gethostname()}:{os.getpid()}", ttl, purpose, user_id)
     loop = asyncio.get_running_loop()
 
-    given: Grant | None = None
+    granted: Grant | None = None
 
     async def attempt() -> tuple[float, Grant]:
-        nonlocal given
+        nonlocal granted
         asked_at = loop.time()
         async with db.transaction() as tx:
-            given = await taking.acquire(tx, claim)
-        return asked_at, given
+            granted = await taking.acquire(tx, claim)
+        return asked_at, granted
 
     try:
-        asked_at, grant = await taking.when_free(attempt, wait=wait)
+        asked_at, grant = await taking.retry_while_held(attempt, wait=wait)
     except asyncio.CancelledError:
-        if given is not None:  # its commit was under way, and may have arrived
+        if granted is not None:  # its commit was under way, and may have succeeded
             with suppress(LockLost):
-                await Held(db, given, ttl).release()
+                await Held(db, granted, ttl).release()
         raise
     held = Held(db, grant, ttl)
     async with holding(held, asked_at=asked_at):

@@ -1,4 +1,4 @@
-"""A lock as it is stored, asked for and granted."""
+"""Types of locks."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -7,13 +7,13 @@ from enum import StrEnum
 from headrace import ids
 from headrace.locks.errors import LockInvalid
 
-LONGEST_KEY = 255
-LONGEST_NOTE = 255
-LONGEST_TTL = timedelta(days=1)
+MAX_KEY_LENGTH = 255
+MAX_NOTE_LENGTH = 255
+MAX_TTL = timedelta(days=1)
 
 
 class LockState(StrEnum):
-    """active → released | expired, and nothing leads back: the next holder is the next row."""
+    """active → released | expired, both final: the next holder gets a new row."""
 
     ACTIVE = "active"
     EXPIRED = "expired"
@@ -22,7 +22,7 @@ class LockState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """One holding of a lock, present or past. One whose time is over shows as expired, whatever its row still says."""
+    """One holding of a lock, present or past. After ``expires_at`` it reads as expired, even if the row says active."""
 
     id: int
     user_id: str
@@ -39,7 +39,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A lock that was just taken, and the token that only its holder has."""
+    """A new holding, with the token that only its holder has."""
 
     lock: Lock
     token: str = field(repr=False)
@@ -47,7 +47,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A wish for a lock. The key is a name among its owner's: two owners never meet at one key."""
+    """A request for a lock. Keys are per owner: two owners never compete for one key."""
 
     key: str
     holder: str
@@ -56,16 +56,16 @@ class Claim:
     user_id: str = ids.SYSTEM_USER
 
     def __post_init__(self) -> None:
-        _check_text("key", self.key, LONGEST_KEY)
-        _check_text("holder", self.holder, LONGEST_NOTE)
+        _check_text("key", self.key, MAX_KEY_LENGTH)
+        _check_text("holder", self.holder, MAX_NOTE_LENGTH)
         if self.purpose is not None:
-            _check_text("purpose", self.purpose, LONGEST_NOTE)
+            _check_text("purpose", self.purpose, MAX_NOTE_LENGTH)
         check_ttl(self.ttl)
 
 
 def check_ttl(ttl: timedelta) -> None:
-    if not timedelta(0) < ttl <= LONGEST_TTL:
-        raise LockInvalid("A lock is taken for more than no time and at most a day; renew it to keep it.", field="ttl")
+    if not timedelta(0) < ttl <= MAX_TTL:
+        raise LockInvalid("The TTL of a lock is more than 0 and at most a day; renew it to keep it.", field="ttl")
 
 
 def _check_text(name: str, text: str, longest: int) -> None:

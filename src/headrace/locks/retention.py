@@ -1,4 +1,4 @@
-"""How the history of locks goes; their fences stay, so that numbers go on growing."""
+"""Retention of the history of locks; fences stay, so that their numbers keep growing."""
 
 from headrace.locks.store import expire
 from headrace.purging import Purge, RowRetention
@@ -14,4 +14,4 @@ ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED
     description="Removes locks that were released or expired long ago; their fences stay.",
     name="lock_key",
 )
-EXPIRED = Purge("locks", expire)  # not deleted: noted as expired
+EXPIRED = Purge("locks", expire)  # marked as expired, not deleted

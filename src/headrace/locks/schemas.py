@@ -1,4 +1,4 @@
-"""Locks as they are sent and shown."""
+"""Request and response bodies of locks."""
 
 from datetime import datetime, timedelta
 from typing import Annotated, Self
@@ -7,18 +7,22 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
-from headrace.locks.model import LONGEST_KEY, LONGEST_NOTE, LONGEST_TTL, Grant, Lock, LockState
+from headrace.locks.model import MAX_KEY_LENGTH, MAX_NOTE_LENGTH, MAX_TTL, Grant, Lock, LockState
 
 _AT = "2026-06-01T12:00:00Z"
-_LONGEST_WAIT_S = 30
+_MAX_WAIT_SECONDS = 30
 
-Key = Annotated[Line, Field(min_length=1, max_length=LONGEST_KEY, examples=["reports/monthly"])]
+Key = Annotated[Line, Field(min_length=1, max_length=MAX_KEY_LENGTH, examples=["reports/monthly"])]
 Ttl = Annotated[
     float,
-    Field(ge=1, le=LONGEST_TTL.total_seconds(), description="For how long, unless it is renewed.", examples=[30]),
+    Field(
+        ge=1, le=MAX_TTL.total_seconds(), description="The time until it expires, unless it is renewed.", examples=[30]
+    ),
 ]
-Token = Annotated[Text, Field(min_length=1, max_length=255, description="As it was given when the lock was taken.")]
-_Note = Annotated[Text | None, Field(min_length=1, max_length=LONGEST_NOTE)]
+Token = Annotated[
+    Text, Field(min_length=1, max_length=255, description="The token of the answer that granted the lock.")
+]
+_Note = Annotated[Text | None, Field(min_length=1, max_length=MAX_NOTE_LENGTH)]
 
 
 class _Body(BaseModel):
@@ -28,10 +32,12 @@ class _Body(BaseModel):
 class AcquireIn(_Body):
     key: Key
     ttl_seconds: Ttl = 30
-    purpose: Annotated[_Note, Field(description="What for; for whoever wants to know who is in the way.")] = None
-    holder: Annotated[_Note, Field(description="Who; the id of the API key or session by default.")] = None
+    purpose: Annotated[_Note, Field(description="The purpose, shown to others that wait for the lock.")] = None
+    holder: Annotated[_Note, Field(description="The holder's name; the id of the API key or session by default.")] = (
+        None
+    )
     wait_seconds: Annotated[
-        float, Field(ge=0, le=_LONGEST_WAIT_S, description="How long to wait for it if somebody has it.")
+        float, Field(ge=0, le=_MAX_WAIT_SECONDS, description="How long to wait while the lock is held.")
     ] = 0
 
     @property
@@ -52,22 +58,22 @@ class ReleaseIn(_Body):
 
 class ForceReleaseIn(_Body):
     key: Key
-    user_id: Annotated[Text | None, Field(max_length=64, description="Whose lock; your own by default.")] = None
+    user_id: Annotated[Text | None, Field(max_length=64, description="The owner of the lock; you by default.")] = None
 
 
 class LockOut(BaseModel):
-    """One holding of a lock: who holds or held it, and since when."""
+    """One holding of a lock, present or past."""
 
     key: str = Field(examples=["reports/monthly"])
-    user_id: str = Field(description="Whose lock it is.", examples=["u_01h455vb4pex5vsknk084sn02q"])
-    fence: int = Field(description="Larger than that of every holding of this key before.", examples=[7])
+    user_id: str = Field(description="The owner of the lock.", examples=["u_01h455vb4pex5vsknk084sn02q"])
+    fence: int = Field(description="Larger than the fence of every earlier holding of this key.", examples=[7])
     holder: str = Field(examples=["host-3:4711"])
     status: AsShown[LockState]
     purpose: str | None
     acquired_at: datetime = Field(examples=[_AT])
     expires_at: datetime = Field(examples=[_AT])
     released_at: datetime | None
-    remaining_seconds: float = Field(description="Until it expires; 0 for one that has ended.")
+    remaining_seconds: float = Field(description="Time until it expires; 0 if it has ended.")
 
     @classmethod
     def of(cls, lock: Lock) -> Self:
@@ -86,9 +92,9 @@ class LockOut(BaseModel):
 
 
 class GrantOut(LockOut):
-    """A lock that was taken just now."""
+    """A newly taken lock."""
 
-    token: str = Field(description="Shown only now; renewing and releasing ask for it.")
+    token: str = Field(description="Shown only once; required to renew and release.")
 
     @classmethod
     def granted(cls, grant: Grant) -> Self:

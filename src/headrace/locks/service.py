@@ -1,6 +1,6 @@
-"""Locks for people and programs: each caller's own, by name; administrators see all and can take one away.
+"""Verbs of locks for users and programs: callers reach their own; administrators read all and can force-release.
 
-Taking, releasing and taking away are audited. Renewing is not: it says nothing new, and the history has its end.
+Acquire, release and force-release are audited. Renewals are not, because the history records the end.
 """
 
 from datetime import timedelta
@@ -14,14 +14,14 @@ from headrace.locks.errors import LockNotFound, TooManyLocks
 from headrace.locks.model import Claim, Grant, Lock
 from headrace.locks.store import Filter
 
-EVERYBODY = "*"
-MAX_LOCKS = 1_000  # that one user holds at a time
+EVERY_USER = "*"
+MAX_LOCKS = 1_000  # held by one user at a time
 
 
 async def acquire_lock(
     tx: Tx, caller: Caller, key: str, *, ttl: timedelta, holder: str | None = None, purpose: str | None = None
 ) -> Grant:
-    """Take one of the caller's locks, or ``LockHeld`` at once; ``TooManyLocks`` for who holds very many."""
+    """Take one of the caller's locks, or ``LockHeld`` at once; ``TooManyLocks`` at the limit."""
     if await store.count_held(tx, caller.user_id) >= MAX_LOCKS:
         raise TooManyLocks
     grant = await taking.acquire(tx, Claim(key, holder or _name(caller), ttl, purpose, caller.user_id))
@@ -30,21 +30,21 @@ async def acquire_lock(
 
 
 async def renew_lock(tx: Tx, caller: Caller, key: str, token: str, *, ttl: timedelta) -> Lock:
-    """Hold on for ``ttl`` from now; ``LockLost`` when it is not held with this token (any more)."""
+    """Extend the lease to ``ttl`` from now; ``LockLost`` if it is not held with this token."""
     return await taking.renew(tx, key, token, ttl=ttl, user_id=caller.user_id)
 
 
 async def release_lock(tx: Tx, caller: Caller, key: str, token: str) -> Lock:
-    """Let go; ``LockLost`` when it is not held with this token (any more)."""
+    """Release it; ``LockLost`` if it is not held with this token."""
     old, new = await taking.release(tx, key, token, user_id=caller.user_id)
     await audit.record(tx, caller.who, Action.UPDATED, _resource(new), old=old, new=new, data={"verb": "release"})
     return new
 
 
 async def force_release_lock(tx: Tx, caller: Caller, key: str, *, user_id: str) -> Lock:
-    """Take a lock away from whoever holds it: administrators only. The holder learns it when it renews next.
+    """End a holding, administrators only. The holder notices at its next renewal.
 
-    A transaction that has confirmed the lock is waited for. ``LockNotFound`` when nobody holds it.
+    Waits for a transaction that has confirmed the lock. ``LockNotFound`` if it is not held.
     """
     if not caller.is_admin:
         raise AdminOnly
@@ -57,17 +57,19 @@ async def force_release_lock(tx: Tx, caller: Caller, key: str, *, user_id: str) 
 
 
 async def list_locks(tx: Tx, caller: Caller, wanted: Filter, *, before: int | None = None, limit: int) -> list[Lock]:
-    """Who holds and who held what, newest first. Only administrators list somebody else's, or everybody's."""
+    """Holdings, newest first. Only administrators list other users' locks."""
     if wanted.user_id != caller.user_id:
         if not caller.is_admin:
             raise AdminOnly("Only an administrator may list other people's locks.")
-        owner = wanted.user_id or EVERYBODY
-        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.LOCK, EVERYBODY), data={"user_id": owner})
+        owner = wanted.user_id or EVERY_USER
+        await audit.record(
+            tx, caller.who, Action.READ, Resource(ResourceType.LOCK, EVERY_USER), data={"user_id": owner}
+        )
     return await store.list_locks(tx, wanted, before=before, limit=limit)
 
 
 def _name(caller: Caller) -> str:
-    """Who holds it, when the caller does not say."""
+    """The default name of the holder."""
     return caller.api_key_id or caller.session_id or caller.user_id
 
 

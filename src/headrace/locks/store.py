@@ -1,7 +1,7 @@
-"""The statements. The unique index over active rows is the lock; the token's digest is in the WHERE of what follows.
+"""SQL of locks. The unique index over active rows is the lock; later statements match the token's digest.
 
-Times are ``clock_timestamp()``, not the transaction's start: who waited for the holder before began before that one
-ended, and the history must not say that two held it at once.
+Times are ``clock_timestamp()``, not the transaction's start: a waiting transaction began before the last holding ended,
+and the history must not show two holders at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ WHERE user_id = $1 AND lock_key = $2 AND state = 'active' AND expires_at > clock
 
 
 async def find_held(tx: Tx, user_id: str, key: str) -> Lock | None:
-    """The holding of this key that still counts."""
+    """The active holding of this key."""
     return _found(await tx.fetchrow(FIND_HELD, user_id, key))
 
 
@@ -50,7 +50,7 @@ async def count_held(tx: Tx, user_id: str) -> int:
     return count
 
 
-# Who wants the key next waits here for its predecessor's transaction; who finds it held never comes so far.
+# The next taker waits here for its predecessor's transaction; a taker that finds it held does not get here.
 NEXT_FENCE = """
 INSERT INTO headrace.lock_fences AS last (user_id, lock_key, fence) VALUES ($1, $2, 1)
 ON CONFLICT (user_id, lock_key) DO UPDATE SET fence = last.fence + 1
@@ -59,13 +59,13 @@ RETURNING fence
 
 
 async def next_fence(tx: Tx, user_id: str, key: str) -> int:
-    """A number larger than all before it for this key; until the end of the transaction nobody else gets one."""
+    """The next, larger fence of this key; blocks other takers until the transaction ends."""
     fence: int = await tx.fetchval(NEXT_FENCE, user_id, key)
     return fence
 
 
-# FOR UPDATE, so that a holder's transaction that has confirmed the lock (FOR KEY SHARE) is left to end: until then it
-# is held, whatever the clock says.
+# FOR UPDATE waits for a holder's transaction that has confirmed the lock (FOR KEY SHARE): until it ends the lock is
+# held, even after its expiry.
 EXPIRE_ONE = """
 UPDATE headrace.task_locks SET state = 'expired' WHERE id = (
   SELECT id FROM headrace.task_locks
@@ -76,12 +76,12 @@ UPDATE headrace.task_locks SET state = 'expired' WHERE id = (
 
 
 async def expire_one(tx: Tx, user_id: str, key: str) -> None:
-    """Close the holding of this key whose time is over, if there is one."""
+    """Mark an overdue holding of this key as expired, if there is one."""
     await tx.execute(EXPIRE_ONE, user_id, key)
 
 
-# Who holds the key's fence is alone here, so that a row which is still active is one that its holder is just ending or
-# has confirmed: it counts as held. To wait for it at the index would date the new holding before the old one's end.
+# Only the holder of the fence row gets here, so a row that is still active is being ended or was confirmed by its
+# holder: it counts as held. Waiting at the index would date the new holding before the old one's end.
 INSERT_LOCK = f"""
 INSERT INTO headrace.task_locks
   (user_id, lock_key, fence, holder_id, token, state, purpose, acquired_at, expires_at)
@@ -96,7 +96,7 @@ RETURNING {_COLUMNS}
 
 
 async def insert_lock(tx: Tx, claim: Claim, *, fence: int, digest: str) -> Lock | None:
-    """Take the lock; None when somebody has it."""
+    """Insert the holding; None if the lock is held."""
     row = await tx.fetchrow(
         INSERT_LOCK, claim.user_id, claim.key, fence, claim.holder, digest, claim.purpose, claim.ttl
     )
@@ -111,11 +111,11 @@ RETURNING {_COLUMNS}
 
 
 async def renew(tx: Tx, user_id: str, key: str, *, digest: str, ttl: timedelta) -> Lock | None:
-    """Hold on for ``ttl`` from now; None when it is not held with this token any more."""
+    """Extend the lease to ``ttl`` from now; None if it is no longer held with this token."""
     return _found(await tx.fetchrow(RENEW, user_id, key, digest, ttl))
 
 
-# FOR KEY SHARE goes with the renewal in the background, and not with whoever would end the holding.
+# FOR KEY SHARE allows the background renewal, and blocks the end of the holding.
 CONFIRM = """
 SELECT true FROM headrace.task_locks
 WHERE user_id = $1 AND lock_key = $2 AND token = $3 AND state = 'active' AND expires_at > clock_timestamp()
@@ -142,7 +142,7 @@ RETURNING {_COLUMNS}
 
 
 async def release(tx: Tx, user_id: str, key: str, *, digest: str | None) -> tuple[Lock, Lock] | None:
-    """End a holding: it before and after, or None when there is none. Without a digest whoever holds it loses it."""
+    """End a holding; returns it before and after, or None. Without a digest it ends for any holder."""
     old = await tx.fetchrow(LOCK_ACTIVE, user_id, key, digest)
     if old is None:
         return None
@@ -153,7 +153,7 @@ async def release(tx: Tx, user_id: str, key: str, *, digest: str | None) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which locks to list; None for what does not matter. ``user_id`` None is everybody's."""
+    """Filters of locks; None does not filter. ``user_id`` None means all users."""
 
     user_id: str | None
     key: str | None = None
@@ -161,8 +161,7 @@ class Filter:
     state: LockState | None = None
 
 
-# In which rows a lock of this state is: an active row whose time is over is expired, though nobody has come yet to
-# write it down.
+# Row conditions of each state: an overdue active row counts as expired before it is marked so.
 _IN_STATE: Mapping[LockState, Sequence[str]] = {
     LockState.ACTIVE: ("state = 'active' AND expires_at > clock_timestamp()",),
     LockState.EXPIRED: ("state = 'expired'", "state = 'active' AND expires_at <= clock_timestamp()"),
@@ -172,10 +171,10 @@ _EVERY_STATE = ("state = 'active'", "state = 'expired'", "state = 'released'")
 
 
 async def list_locks(tx: Tx, wanted: Filter, *, before: int | None = None, limit: int) -> list[Lock]:
-    """Locks, newest first: those that are held and those that were."""
+    """Present and past holdings, newest first."""
     where = Where().eq("user_id", wanted.user_id).eq("lock_key", wanted.key).eq("holder_id", wanted.holder)
     where = where.below("id", before)
-    # One walk for each state, merged: a user's locks come in order state by state, and everybody's as well.
+    # One index scan for each state, merged: the indexes are ordered within a state.
     states = _IN_STATE[wanted.state] if wanted.state else _EVERY_STATE if wanted.user_id else ("true",)
     walks = [
         f"(SELECT {_COLUMNS} FROM headrace.task_locks WHERE {' AND '.join((*where.clauses, state))} "
@@ -197,5 +196,5 @@ UPDATE headrace.task_locks SET state = 'expired' WHERE id IN (
 
 
 async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> int:
-    """Write down that up to so many locks have expired; says how many."""
+    """Mark at most ``limit`` overdue locks as expired; returns their number."""
     return await tx.count(EXPIRE, limit, now)

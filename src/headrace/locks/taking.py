@@ -1,4 +1,4 @@
-"""Taking a lock, keeping it and letting it go."""
+"""Acquires, renews and releases locks."""
 
 import asyncio
 import hashlib
@@ -18,16 +18,16 @@ from headrace.locks.model import Claim, Grant, Lock, check_ttl
 T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.02
-_LONGEST_PAUSE_S = 0.25
+_MAX_PAUSE_S = 0.25
 
 
 def digest_of(token: str) -> str:
-    """What is stored. No salt and no work factor: nobody guesses 256 bits."""
+    """The stored digest. No salt or work factor is needed for 256 random bits."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 
 async def acquire(tx: Tx, claim: Claim) -> Grant:
-    """Take a lock, or ``LockHeld`` at once. It is taken by the commit; until then nobody else gets it."""
+    """Take a lock, or ``LockHeld`` at once. It is held from the commit on; until then other takers are refused."""
     held = await store.find_held(tx, claim.user_id, claim.key)
     if held is None:
         token = secrets.token_urlsafe(32)
@@ -36,14 +36,14 @@ async def acquire(tx: Tx, claim: Claim) -> Grant:
         taken = await store.insert_lock(tx, claim, fence=fence, digest=digest_of(token))
         if taken is not None:
             return Grant(taken, token)
-        # Another was faster, or a transaction of the last holder is under way.
+        # Another taker was faster, or a transaction of the last holder is under way.
         held = await store.find_held(tx, claim.user_id, claim.key)
     raise _held(claim.key, held)
 
 
 def _held(key: str, lock: Lock | None) -> LockHeld:
     if lock is None:
-        return LockHeld("This lock is just being given up: try again.", retry_after=timedelta(milliseconds=50), key=key)
+        return LockHeld("This lock is being released: try again.", retry_after=timedelta(milliseconds=50), key=key)
     return LockHeld(
         f"{lock.holder_id} holds this lock until {lock.expires_at:%Y-%m-%d %H:%M:%S} UTC, unless it is renewed: try "
         "again later, or wait for it.",
@@ -55,20 +55,20 @@ def _held(key: str, lock: Lock | None) -> LockHeld:
     )
 
 
-async def _nobody_left() -> bool:
+async def _never_gone() -> bool:
     return False
 
 
-async def when_free(
+async def retry_while_held(
     attempt: Callable[[], Awaitable[T]],
     *,
     wait: timedelta | None,
-    gave_up: Callable[[], Awaitable[bool]] = _nobody_left,
+    caller_gone: Callable[[], Awaitable[bool]] = _never_gone,
 ) -> T:
     """Repeat an attempt to take a lock until it succeeds; the last ``LockHeld`` when the wait is over (None: never).
 
-    ``gave_up`` ends it sooner: nobody takes a lock for one who waits no longer. Each attempt is a transaction of its
-    own, so nothing is held in between, not even a place in a line: of several who wait, any may be next.
+    ``caller_gone`` ends it sooner, so that no lock is taken for a caller that has left. Each attempt has its own
+    transaction, so nothing is held in between, and waiting callers have no order.
     """
     deadline = None if wait is None else monotonic() + wait.total_seconds()
     longest = _FIRST_PAUSE_S
@@ -76,7 +76,7 @@ async def when_free(
         try:
             return await attempt()
         except LockHeld as held:
-            pause = longest * random.uniform(0.5, 1)  # noqa: S311 - so that those who wait do not ask in step
+            pause = longest * random.uniform(0.5, 1)  # noqa: S311 - jitter of retries
             if held.retry_after is not None:
                 pause = min(pause, max(held.retry_after.total_seconds(), 0.001))
             if deadline is not None:
@@ -85,13 +85,13 @@ async def when_free(
                     raise
                 pause = min(pause, left)
             await asyncio.sleep(pause)
-            if await gave_up():
+            if await caller_gone():
                 raise
-        longest = min(longest * 1.5, _LONGEST_PAUSE_S)
+        longest = min(longest * 1.5, _MAX_PAUSE_S)
 
 
 async def renew(tx: Tx, key: str, token: str, *, ttl: timedelta, user_id: str = ids.SYSTEM_USER) -> Lock:
-    """Hold on for ``ttl`` from now, or ``LockLost``."""
+    """Extend the lease to ``ttl`` from now, or ``LockLost``."""
     check_ttl(ttl)
     lock = await store.renew(tx, user_id, key, digest=digest_of(token), ttl=ttl)
     if lock is None:
@@ -100,13 +100,13 @@ async def renew(tx: Tx, key: str, token: str, *, ttl: timedelta, user_id: str = 
 
 
 async def confirm(tx: Tx, key: str, token: str, *, user_id: str = ids.SYSTEM_USER) -> None:
-    """``LockLost`` unless it is held with this token. Nobody can take it before this transaction has ended."""
+    """``LockLost`` unless it is held with this token. It stays held until this transaction ends."""
     if not await store.confirm(tx, user_id, key, digest=digest_of(token)):
         raise LockLost(key=key)
 
 
 async def release(tx: Tx, key: str, token: str, *, user_id: str = ids.SYSTEM_USER) -> tuple[Lock, Lock]:
-    """Let go, or ``LockLost`` when it was not held any more. Gives the holding before and after."""
+    """Release it, or ``LockLost`` if it is no longer held. Returns the holding before and after."""
     ended = await store.release(tx, user_id, key, digest=digest_of(token))
     if ended is None:
         raise LockLost(key=key)

@@ -1,1 +1,1 @@
-"""What users are told inside the product, once for each event, in their language."""
+"""Notifications inside the product: one for each event, in the user's language."""

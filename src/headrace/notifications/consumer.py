@@ -1,4 +1,4 @@
-"""Notifications as a consumer of the outbox: some events mean something to a person."""
+"""The outbox consumer that turns events into notifications."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ _BY_EVENT = {
 
 
 class NotificationConsumer:
-    """Tells of media tasks and subscriptions, whose events are always written. It has no interests of its own, so that
-    no event is written for it; other tasks are a program's business, and nobody's inbox."""
+    """Notifies of media tasks and subscriptions, whose events are always written. It has no interests of its own, so no
+    event is written only for it; tasks of programs appear in no inbox."""
 
     name = CONSUMER
     interests: Sequence[str] = ()
@@ -28,7 +28,7 @@ class NotificationConsumer:
         if not news:
             return
         titles = await store.read_titles(tx, sorted({each.payload["task_id"] for each in news if each.is_of_task}))
-        news = [each.called(titles.get(each.payload.get("task_id", ""))) for each in news]
+        news = [each.with_title(titles.get(each.payload.get("task_id", ""))) for each in news]
         languages = await store.read_languages(tx, sorted({each.user_id for each in news}))
         written = [
             (each, *texts.write(each.type, languages[each.user_id], each.payload))
@@ -40,7 +40,7 @@ class NotificationConsumer:
 
 
 def meaning_of(stored: StoredEvent) -> NewNotification | None:
-    """What a user is to be told of an event; None for nothing."""
+    """The notification for an event; None for events without one."""
     event = stored.event
     type_ = _BY_EVENT.get(event.type)
     user_id = event.user_id or event.payload.get("user_id")

@@ -1,4 +1,4 @@
-"""What notifications forget of a user whose account goes: all of them. The one that tells of its end comes later."""
+"""Erases all notifications of a deleted user. The one about the deletion itself is written later."""
 
 from collections.abc import AsyncGenerator
 

@@ -1,7 +1,7 @@
-"""Notifications as they come: one listener for all streams of a process, woken by NOTIFY, right by looking alone.
+"""Live streams of notifications: one listener for all streams of a process, woken by NOTIFY, correct by polling.
 
-A stream holds no connection. It is woken with its user's id, reads what is new, and goes back to waiting; with every
-heartbeat it looks by itself, for a note that was lost.
+A stream holds no database connection. It is woken by its user's id, reads new rows, and waits again; at every heartbeat
+it polls as well, in case a NOTIFY was lost.
 """
 
 import asyncio
@@ -15,9 +15,9 @@ from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, Stre
 from headrace.notifications import store
 from headrace.notifications.model import Notification
 
-_AT_ONCE = 100
-# Two relays commit in another order than they drew numbers in: so far back a stream looks for what it has not told.
-_WINDOW = 1000
+_BATCH_SIZE = 100
+# Relays may commit in another order than that of their ids: a stream rereads this many ids for unsent rows.
+_LATE_COMMIT_WINDOW = 1000
 
 
 @dataclass(eq=False, slots=True)
@@ -29,7 +29,7 @@ class _Stream:
 
 
 class Inbox:
-    """The streams of one process; ``open_inbox`` makes it."""
+    """The streams of one process, made by ``open_inbox``."""
 
     def __init__(self, db: Database, limits: StreamLimits | None = None) -> None:
         self._db = db
@@ -47,7 +47,7 @@ class Inbox:
     async def follow(
         self, user_id: str, *, after: int | None, may_see: MaySee
     ) -> AsyncGenerator[Notification | Heartbeat | Revoked, None]:
-        """What comes from now on, or after the one that was seen last."""
+        """Stream notifications from now on, or after the last one seen."""
         with self._streams.opened(_Stream(user_id, after)) as mine:
             news = self._streams.news(mine, partial(self._news, mine), may_see=may_see)
             async with aclosing(news):
@@ -55,17 +55,19 @@ class Inbox:
                     yield each
 
     async def _news(self, stream: _Stream) -> list[Notification]:
-        most = _WINDOW + _AT_ONCE
+        most = _LATE_COMMIT_WINDOW + _BATCH_SIZE
         async with self._db.transaction(readonly=True) as tx:
             last = await store.newest(tx, stream.user_id) if stream.last is None else stream.last
-            found = await store.list_after(tx, stream.user_id, last - _WINDOW, limit=most)
-        # At first, those up to the last one were shown before, or there before: only what appears among them is new.
+            found = await store.list_after(tx, stream.user_id, last - _LATE_COMMIT_WINDOW, limit=most)
+        # At first, ids up to the last one were sent or existed before: only ids that appear among them later are new.
         shown = {each.id for each in found if each.id <= last} if stream.shown is None else stream.shown
         news = [each for each in found if each.id not in shown]
         stream.last = max([last, *(each.id for each in news)])
-        stream.shown = {number for number in shown.union(each.id for each in news) if number > stream.last - _WINDOW}
+        stream.shown = {
+            number for number in shown.union(each.id for each in news) if number > stream.last - _LATE_COMMIT_WINDOW
+        }
         if len(found) == most:
-            stream.woken.set()  # there is more: look again at once
+            stream.woken.set()  # more rows remain: poll again at once
         return news
 
 

@@ -1,4 +1,4 @@
-"""Notifications, their types, and the languages that they are written in."""
+"""Types of notifications, and their languages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,9 +11,9 @@ from headrace.configs.registry import ConfigKey
 CONSUMER = "notifications"
 Language = Literal["en", "zh"]
 
-# Of everybody by a GLOBAL value, of one user by their own: configs know both, and what holds.
+# Configs resolve it: a user's own value overrides the GLOBAL one.
 LANGUAGE: ConfigKey[Language] = ConfigKey(
-    "language", Language, "en", "The language in which people are told things: en or zh.", public=True
+    "language", Language, "en", "The language of notifications: en or zh.", public=True
 )
 
 
@@ -22,7 +22,7 @@ class NotificationType(StrEnum):
     TASK_FAILED = "TASK_FAILED"
     SUBSCRIPTION_ACTIVATED = "SUBSCRIPTION_ACTIVATED"
     SUBSCRIPTION_EXPIRING = "SUBSCRIPTION_EXPIRING"
-    ACCOUNT_DELETE_COMPLETED = "ACCOUNT_DELETE_COMPLETED"  # written with the end of the account itself
+    ACCOUNT_DELETE_COMPLETED = "ACCOUNT_DELETE_COMPLETED"  # written by the account's deletion itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Notification:
 
 @dataclass(frozen=True, slots=True)
 class NewNotification:
-    """What an event means to a user, before it is put into words."""
+    """The content of a notification, before its text is written."""
 
     user_id: str
     type: NotificationType
@@ -52,6 +52,6 @@ class NewNotification:
     def is_of_task(self) -> bool:
         return "task_id" in self.payload
 
-    def called(self, title: str | None) -> Self:
-        """The same with the title of what it is about, where it has one."""
+    def with_title(self, title: str | None) -> Self:
+        """A copy with the task's title, if it has one."""
         return replace(self, payload={**self.payload, "title": title}) if title else self

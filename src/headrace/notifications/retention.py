@@ -1,4 +1,4 @@
-"""How notifications go when they are old, read or not."""
+"""Retention of notifications, read or unread."""
 
 from headrace.purging import RowRetention
 
@@ -10,5 +10,5 @@ WHERE created_at < $1
 ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED
 """,
     cron="30 3 * * *",
-    description="Removes notifications that are old.",
+    description="Removes old notifications.",
 )

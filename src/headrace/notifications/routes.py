@@ -37,12 +37,12 @@ router = Router(prefix="/v1/notifications", tags=["Notifications"])
 Reader = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.NOTIFICATIONS_WRITE))]
 NotificationId = Annotated[str, Path(max_length=32, examples=["17"])]
-_COME_BACK_AFTER = timedelta(seconds=1)
-_DIGITS = 18  # of a number that PostgreSQL can hold
+_RECONNECT_AFTER = timedelta(seconds=1)
+_MAX_ID_DIGITS = 18  # digits of a bigint
 
 
 def create_router(inbox: Inbox) -> Router:
-    """Every route of this package, with the streams of this process."""
+    """All routes of this package, with the streams of this process."""
 
     async def give(request: Request) -> None:
         request.state.inbox = inbox
@@ -57,9 +57,9 @@ async def list_notifications(
     caller: Reader,
     db: Db,
     paging: Paging,
-    unread: Annotated[bool | None, Query(description="`true` for those not yet read, `false` for the others.")] = None,
+    unread: Annotated[bool | None, Query(description="`true` for unread, `false` for read ones.")] = None,
 ) -> Page[NotificationOut]:
-    """What you were told, newest first."""
+    """Your notifications, newest first."""
     listing = paging.of("notifications", owner=caller.user_id, unread=unread)
     before = int(listing.after[1]) if listing.after else None
     async with db.transaction(readonly=True) as tx:
@@ -80,21 +80,21 @@ async def count_unread(caller: Reader, db: Db) -> UnreadOut:
     responses=problems(NotificationNotFound),
 )
 async def mark_read(notification_id: NotificationId, caller: Writer, db: Db) -> NotificationOut:
-    """Marking it again changes nothing."""
+    """Idempotent."""
     async with db.transaction() as tx:
         return NotificationOut.of(await service.mark_read(tx, caller, _number(notification_id)))
 
 
 def _number(text: str) -> int:
-    """What is no number names no notification."""
-    if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS):
+    """The number in a path; ``NotificationNotFound`` if it is none."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_ID_DIGITS):
         raise NotificationNotFound
     return int(text)
 
 
 @router.post("/read-all", response_model=MarkedOut, summary="Mark all notifications as read")
 async def mark_all_read(body: ReadAllIn, caller: Writer, db: Db) -> MarkedOut:
-    """Name the newest that you have shown as `up_to`, and what comes meanwhile stays unread."""
+    """Send the newest id that you have shown as `up_to`, so that later ones stay unread."""
     async with db.transaction() as tx:
         return MarkedOut(marked=await service.mark_all_read(tx, caller, up_to=body.up_to))
 
@@ -107,7 +107,7 @@ async def get_language(caller: Reader, db: Db) -> LanguageBody:
 
 @router.put("/language", response_model=LanguageBody, summary="Choose your language")
 async def set_language(body: LanguageBody, caller: Writer, db: Db) -> LanguageBody:
-    """The language of what you are told from now on."""
+    """Set the language of future notifications."""
     async with db.transaction() as tx:
         return LanguageBody(language=await service.set_language(tx, caller, body.language))
 
@@ -118,7 +118,7 @@ async def set_language(body: LanguageBody, caller: Writer, db: Db) -> LanguageBo
     summary="Follow your notifications",
     responses={
         200: {
-            "description": "`notification`: one that is new. `revoked`: the session or the API key was ended; nothing "
+            "description": "`notification`: a new one. `revoked`: the session or API key was ended; nothing "
             "follows. Comments in between keep the connection open.",
             "content": {
                 "text/event-stream": {
@@ -139,18 +139,18 @@ async def follow_notifications(
         Header(
             alias="Last-Event-ID",
             pattern="^[0-9]{1,18}$",
-            description="The last one that was seen: the stream goes on behind it.",
+            description="The id of the last one received: the stream continues after it.",
         ),
     ] = None,
 ) -> Response:
-    """Your notifications as they come (server-sent events). A stream lasts a quarter of an hour at the most; then the
-    client comes back with the last id, as browsers' `EventSource` does by itself."""
+    """Your notifications, live (server-sent events). A stream lasts at most a quarter of an hour; then the client
+    reconnects with the last id, as browsers' `EventSource` does."""
     inbox = request.state.inbox
     assert isinstance(inbox, Inbox)
     inbox.check_room(caller.user_id)
     after = None if last_event_id is None else int(last_event_id)
     news = inbox.follow(caller.user_id, after=after, may_see=_may_see(again, caller))
-    return event_stream(_written(news), come_back_after=_COME_BACK_AFTER)
+    return event_stream(_written(news), come_back_after=_RECONNECT_AFTER)
 
 
 def _may_see(again: AuthenticateAgain, caller: Caller) -> MaySee:

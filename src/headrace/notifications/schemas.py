@@ -1,4 +1,4 @@
-"""Notifications as they are shown."""
+"""Request and response bodies of notifications."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -15,14 +15,14 @@ class _Body(BaseModel):
 
 
 class NotificationOut(BaseModel):
-    """Something that a user is told."""
+    """A notification."""
 
     id: int = Field(examples=[17])
     type: NotificationType
     title: str = Field(examples=["Your image is ready"])
     body: str
-    payload: dict[str, Any] | None = Field(description="What it is about: `task_id`, `subscription_id` …")
-    event_id: str | None = Field(description="The event that it tells of.")
+    payload: dict[str, Any] | None = Field(description="The subject's ids: `task_id`, `subscription_id` …")
+    event_id: str | None = Field(description="The event that caused it.")
     is_read: bool
     read_at: datetime | None
     created_at: datetime = Field(examples=[_AT])
@@ -33,17 +33,17 @@ class NotificationOut(BaseModel):
 
 
 class UnreadOut(BaseModel):
-    unread: int = Field(description="1000 stands for that many or more.")
+    unread: int = Field(description="The number; 1000 means 1000 or more.")
 
 
 class ReadAllIn(_Body):
     up_to: Annotated[
-        int | None, Field(ge=0, le=2**63 - 1, description="The newest that was seen; later ones stay unread.")
+        int | None, Field(ge=0, le=2**63 - 1, description="The newest id that was shown; later ones stay unread.")
     ] = None
 
 
 class MarkedOut(BaseModel):
-    marked: int = Field(description="How many were unread until now.")
+    marked: int = Field(description="The number of notifications that were unread.")
 
 
 class LanguageBody(_Body):

@@ -1,5 +1,5 @@
-"""What people do with their notifications: each with their own alone. Reading is nobody else's business, so marks are
-not audited; a changed language is."""
+"""Verbs of notifications. Users reach only their own. Marks as read are private and not audited; a change of the
+language is audited."""
 
 from typing import get_args
 
@@ -12,7 +12,7 @@ from headrace.notifications import store
 from headrace.notifications.errors import NotificationNotFound
 from headrace.notifications.model import LANGUAGE, Language, Notification
 
-MOST_COUNTED = 1000
+MAX_COUNTED = 1000
 _BATCH = 1000
 _KEYS = Registry([LANGUAGE])
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -25,12 +25,12 @@ async def list_notifications(
 
 
 async def count_unread(tx: Tx, caller: Caller) -> int:
-    """How many were not read; ``MOST_COUNTED`` stands for that many or more."""
-    return await store.count_unread(tx, caller.user_id, limit=MOST_COUNTED)
+    """Count unread notifications; ``MAX_COUNTED`` means that many or more."""
+    return await store.count_unread(tx, caller.user_id, limit=MAX_COUNTED)
 
 
 async def mark_read(tx: Tx, caller: Caller, notification_id: int) -> Notification:
-    """Mark one as read; twice changes nothing."""
+    """Mark one as read. Idempotent."""
     marked = await store.mark_read(tx, caller.user_id, notification_id)
     found = marked or await store.find(tx, caller.user_id, notification_id)
     if found is None:
@@ -39,7 +39,7 @@ async def mark_read(tx: Tx, caller: Caller, notification_id: int) -> Notificatio
 
 
 async def mark_all_read(tx: Tx, caller: Caller, *, up_to: int | None = None) -> int:
-    """Mark all as read, or those up to one that was seen; says how many changed."""
+    """Mark all as read, or those up to an id; returns the number changed."""
     marked = 0
     while batch := await store.mark_all(tx, caller.user_id, up_to=up_to, limit=_BATCH):
         marked += batch
@@ -52,7 +52,7 @@ async def get_language(tx: Tx, caller: Caller) -> Language:
 
 
 async def set_language(tx: Tx, caller: Caller, language: Language) -> Language:
-    """The language in which the caller is told things from now on."""
+    """Set the language of the caller's future notifications."""
     target = ConfigTarget(ConfigScope.USER, caller.user_id)
     await configs.set_config(tx, _KEYS, caller.who, LANGUAGE.name, target, language)
     return language

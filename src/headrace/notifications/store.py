@@ -17,7 +17,7 @@ def notification_of(row: Row) -> Notification:
     return Notification(**{**fields, "type": NotificationType(fields["type"]), "payload": payload})
 
 
-# One's own value, else everybody's. Whose account is gone is told nothing.
+# The user's own value, else the GLOBAL one. Deleted users are left out and get no notification.
 LANGUAGES = """
 SELECT person.id, coalesce(own.config_value, everybody.config_value) #>> '{}' AS language
 FROM headrace.users AS person
@@ -30,7 +30,7 @@ WHERE person.id = ANY($1) AND person.status <> 'DELETED'
 
 
 async def read_languages(tx: Tx, user_ids: Sequence[str]) -> Mapping[str, Language]:
-    """The language of each of these users; those who are gone are left out."""
+    """The language of each of these users, without deleted ones."""
     rows = await tx.fetch(LANGUAGES, list(user_ids), LANGUAGE.name)
     return {row["id"]: LANGUAGE.read(row["language"] or LANGUAGE.default) for row in rows}
 
@@ -39,11 +39,11 @@ TITLES = "SELECT id, title FROM headrace.tasks WHERE id = ANY($1)"
 
 
 async def read_titles(tx: Tx, task_ids: Sequence[str]) -> Mapping[str, str]:
-    """What these tasks are called by their owners, as a rule after a file; those that are gone are left out."""
+    """The titles of tasks, usually file names; deleted tasks are left out."""
     return {row["id"]: row["title"] for row in await tx.fetch(TITLES, list(task_ids))}
 
 
-# The outbox tells at least once, the user is told once: by the unique key.
+# The outbox delivers at least once; the unique key makes it one notification.
 INSERT = """
 INSERT INTO headrace.notifications (user_id, type, title, body, payload_json, event_id)
 SELECT * FROM unnest($1::varchar[], $2::varchar[], $3::varchar[], $4::text[], $5::jsonb[], $6::varchar[])
@@ -54,7 +54,7 @@ NOTIFY = "SELECT pg_notify($1, id) FROM unnest($2::text[]) AS id"
 
 
 async def insert(tx: Tx, news: Sequence[tuple[NewNotification, str, str]]) -> int:
-    """Write these with their titles and bodies, and wake who watches; says how many were new."""
+    """Insert notifications with title and body, and wake live streams; returns the number of new ones."""
     rows = await tx.fetch(
         INSERT,
         [each.user_id for each, _, _ in news],
@@ -90,7 +90,7 @@ SELECT count(*) FROM (
 
 
 async def count_unread(tx: Tx, user_id: str, *, limit: int) -> int:
-    """How many were not read, counted no further than ``limit``."""
+    """Count unread notifications, up to ``limit``."""
     count: int = await tx.fetchval(COUNT_UNREAD, user_id, limit)
     return count
 
@@ -111,7 +111,7 @@ RETURNING {COLUMNS}
 
 
 async def mark_read(tx: Tx, user_id: str, notification_id: int) -> Notification | None:
-    """None when it was read before, or is not there."""
+    """Mark it read; None if it was read before or does not exist."""
     row = await tx.fetchrow(MARK_READ, notification_id, user_id)
     return None if row is None else notification_of(row)
 
@@ -141,7 +141,7 @@ async def newest(tx: Tx, user_id: str) -> int:
 
 
 async def list_after(tx: Tx, user_id: str, notification_id: int, *, limit: int) -> list[Notification]:
-    """What came after one, oldest first."""
+    """Notifications after an id, oldest first."""
     return [notification_of(row) for row in await tx.fetch(AFTER, user_id, notification_id, limit)]
 
 
@@ -154,5 +154,5 @@ DELETE FROM headrace.notifications WHERE id IN (
 
 
 async def delete_of_user(tx: Tx, user_id: str, *, limit: int) -> int:
-    """Remove up to so many of a user's; says how many. What tells of the account's end stays, and says nothing else."""
+    """Remove at most ``limit`` of a user's notifications; returns the number. The one about the deletion stays."""
     return await tx.count(DELETE_OF_USER, user_id, limit)

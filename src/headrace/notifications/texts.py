@@ -1,12 +1,12 @@
-"""The words. A text may name fields of its event's payload; one that is missing leaves a gap, and no error."""
+"""Texts of notifications. A text may name fields of its event's payload; a missing field becomes an empty string."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from headrace.notifications.model import Language, NotificationType
 
-_LONGEST_TITLE = 128
-_LONGEST_BODY = 2000
+_MAX_TITLE_LENGTH = 128
+_MAX_BODY_LENGTH = 2000
 
 _TEXTS: Mapping[NotificationType, Mapping[Language, tuple[str, str]]] = {
     NotificationType.TASK_SUCCEEDED: {
@@ -50,7 +50,7 @@ def write(type_: NotificationType, language: Language, payload: Mapping[str, Any
         reason=_sentence(payload.get("error_message") or payload.get("error_code"), language),
         until=str(payload.get("period_end") or payload.get("expire_at") or "")[:10],
     )
-    return title.format_map(facts)[:_LONGEST_TITLE], body.format_map(facts)[:_LONGEST_BODY]
+    return title.format_map(facts)[:_MAX_TITLE_LENGTH], body.format_map(facts)[:_MAX_BODY_LENGTH]
 
 
 class _Facts(dict[str, str]):
@@ -58,9 +58,9 @@ class _Facts(dict[str, str]):
         return ""
 
 
-def _sentence(said: object, language: Language) -> str:
-    """What went wrong, as a sentence; it comes from a handler and may be anything."""
-    if not said:
+def _sentence(reason: object, language: Language) -> str:
+    """The failure reason as a sentence; a handler wrote it, so it may be any text."""
+    if not reason:
         return ""
-    text = str(said).strip()
+    text = str(reason).strip()
     return text if text.endswith((".", "。", "!", "?")) else f"{text}{_STOP[language]}"

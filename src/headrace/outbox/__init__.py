@@ -1,4 +1,4 @@
-"""Events that become true with the transaction that writes them; a relay tells the world afterwards."""
+"""Transactional outbox: events are written in the transaction of the change, and a relay publishes them later."""
 
 from headrace.outbox.model import Event, EventId
 from headrace.outbox.store import append

@@ -1,4 +1,4 @@
-"""SQL of the outbox for those who look after it: what waits, what was given up, and trying it again."""
+"""SQL for administrators of the outbox: list waiting and dead events, retry dead ones, overall figures."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,11 +7,11 @@ from typing import Any
 
 from headrace.database import Tx
 from headrace.outbox import presence
-from headrace.outbox.presence import RelaySeen
+from headrace.outbox.presence import RelayRow
 from headrace.sql import Where
 
-# Counted no further: more says no more, and takes as long as there are rows.
-MOST_COUNTED = 100_000
+# Counting stops here: it takes time per row, and a larger number adds no information.
+MAX_COUNTED = 100_000
 
 
 class EventStatus(StrEnum):
@@ -52,16 +52,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """How the outbox is doing. Counts end at ``MOST_COUNTED``."""
+    """Figures of the outbox. Counts end at ``MAX_COUNTED``."""
 
     waiting: int
     failed: int
     dead: int
     oldest_waiting: timedelta | None
-    written: int  # since the beginning
+    written: int  # since the database was created
     broker_waiting: int
     broker_given_up: int
-    relays: tuple[RelaySeen, ...]
+    relays: tuple[RelayRow, ...]
 
 
 _COLUMNS = """id, event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, trace_id, payload_json,
@@ -84,21 +84,21 @@ WHERE id = ANY (ARRAY(
 WAKE = "SELECT headrace.wake_relays()"
 OVERVIEW = f"""
 SELECT
-  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'PENDING' LIMIT {MOST_COUNTED}) AS counted)
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'PENDING' LIMIT {MAX_COUNTED}) AS counted)
     AS waiting,
-  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'FAILED' LIMIT {MOST_COUNTED}) AS counted)
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'FAILED' LIMIT {MAX_COUNTED}) AS counted)
     AS failed,
-  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'DEAD' LIMIT {MOST_COUNTED}) AS counted)
+  (SELECT count(*) FROM (SELECT FROM headrace.outbox_events WHERE status = 'DEAD' LIMIT {MAX_COUNTED}) AS counted)
     AS dead,
   (SELECT now() - min(created_at) FROM (
-    -- Of those that are most overdue: an index gives them at once, however long the queue is.
+    -- Only of the most overdue events, which an index finds at once for any queue length.
     (SELECT created_at FROM headrace.outbox_events WHERE status = 'PENDING' ORDER BY next_retry_at LIMIT 100)
     UNION ALL
     (SELECT created_at FROM headrace.outbox_events WHERE status = 'FAILED' ORDER BY next_retry_at LIMIT 100)
   ) AS overdue) AS oldest_waiting,
   coalesce(pg_sequence_last_value('headrace.outbox_events_id_seq'), 0) AS written,
   (SELECT count(*) FROM (
-    SELECT FROM headrace.broker_messages WHERE given_up_at IS NULL LIMIT {MOST_COUNTED}
+    SELECT FROM headrace.broker_messages WHERE given_up_at IS NULL LIMIT {MAX_COUNTED}
   ) AS counted) AS broker_waiting,
   (SELECT count(*) FROM headrace.broker_messages WHERE given_up_at IS NOT NULL) AS broker_given_up
 """
@@ -125,7 +125,7 @@ async def find_event(tx: Tx, event_id: str) -> OutboxEvent | None:
 
 
 async def revive(tx: Tx, event_id: str) -> OutboxEvent | None:
-    """Let a dead event be tried again, from the first try on; None if it is not dead."""
+    """Retry a dead event with a fresh count of tries; None if it is not dead."""
     row = await tx.fetchrow(REVIVE, event_id)
     if row is None:
         return None
@@ -134,7 +134,7 @@ async def revive(tx: Tx, event_id: str) -> OutboxEvent | None:
 
 
 async def revive_some(tx: Tx, *, event_type: str | None, limit: int) -> int:
-    """Let up to so many dead events be tried again, the oldest first."""
+    """Retry at most ``limit`` dead events, oldest first."""
     revived = await tx.count(REVIVE_SOME, event_type, limit)
     if revived:
         await tx.execute(WAKE)

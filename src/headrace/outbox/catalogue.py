@@ -1,8 +1,8 @@
-"""Every type of event there is: when it is told, and what its payload holds, as JSON Schema.
+"""All event types: when each is published, and its payload as JSON Schema.
 
-The one place for all packages, because receivers read it as one list: it is served at ``/v1/event-types`` and rendered
-to docs/reference/event-types.md. A field that is added is no new version; receivers must not stumble over one that they
-do not know. A field that goes, or means something else, is a new version beside the old one.
+One catalogue for all packages, because receivers read it as one list: it is served at ``/v1/event-types`` and rendered
+to docs/reference/event-types.md. An added field is no new version: receivers must ignore unknown fields. A removed
+field, or one with a new meaning, makes a new version beside the old one.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ def _object(title: str, required: Mapping[str, Schema], optional: Mapping[str, S
         "type": "object",
         "properties": {**required, **(optional or {})},
         "required": list(required),
-        # What a later release adds is no error.
+        # Fields of later releases are no error.
         "additionalProperties": True,
     }
 
@@ -50,7 +50,7 @@ class EventType:
 
     name: str
     version: int
-    aggregate: str  # what its events are in order for
+    aggregate: str  # its events are ordered
     description: str
     schema: Schema
 
@@ -59,27 +59,25 @@ class EventType:
         return self.name.partition(".")[0]
 
 
-_USER = _named("Whose it is.", _id("u"))
+_USER = _named("The owner's id.", _id("u"))
 _TASK: Mapping[str, Schema] = {
     "task_id": _id("tsk"),
     "type": _named("The task's type.", _TEXT),
     "user_id": _USER,
-    "status": _named("As it was then.", _TEXT),
-    "attempt": _named("Which attempt, from 1; 0 while none has begun.", _COUNT),
-    "retries": _named(
-        "Failed attempts that were spent; null in a start that is told late.", {"type": ["integer", "null"]}
-    ),
+    "status": _named("The task's state at the time of the event.", _TEXT),
+    "attempt": _named("The number of the attempt, from 1; 0 before the first.", _COUNT),
+    "retries": _named("Failed attempts so far; null in a late `task.started`.", {"type": ["integer", "null"]}),
     "max_attempts": _COUNT,
     "queue": _TEXT,
     "priority": {"type": "integer"},
-    "schedule_id": _named("Of the schedule that fired it, if one did.", _OPTIONAL_TEXT),
+    "schedule_id": _named("The schedule that submitted it, if any.", _OPTIONAL_TEXT),
     "current_step": _OPTIONAL_TEXT,
     "progress": {"type": "integer", "minimum": 0, "maximum": 100},
-    "error_code": _named("Of the last failure.", _OPTIONAL_TEXT),
-    "error_message": _named("One line of 500 characters at the most; the whole is in the task.", _OPTIONAL_TEXT),
+    "error_code": _named("The code of the last failure.", _OPTIONAL_TEXT),
+    "error_message": _named("One line of at most 500 characters; the task has the whole text.", _OPTIONAL_TEXT),
     "run_at": _INSTANT,
     "created_at": _INSTANT,
-    "started_at": _named("Of the last attempt.", _OPTIONAL_INSTANT),
+    "started_at": _named("When the last attempt began.", _OPTIONAL_INSTANT),
     "finished_at": _OPTIONAL_INSTANT,
 }
 _SUBSCRIPTION: Mapping[str, Schema] = {
@@ -104,41 +102,45 @@ _ENDPOINT: Mapping[str, Schema] = {
     "user_id": _USER,
     "name": _TEXT,
     "status": _TEXT,
-    "reason": _named("Why, in a sentence.", _OPTIONAL_TEXT),
+    "reason": _named("The reason, in a sentence.", _OPTIONAL_TEXT),
     "failing_since": _OPTIONAL_INSTANT,
 }
 _DELETION: Mapping[str, Schema] = {
     "user_id": _USER,
     "deletion_id": _id("del"),
-    "requested_by": _named("Who asked for it.", _TEXT),
+    "requested_by": _named("The user who requested it.", _TEXT),
 }
 
 _DESCRIPTIONS: Mapping[str, tuple[str, Mapping[str, Schema], str]] = {
     # name: aggregate, fields, when
     "task.created": ("task", _TASK, "It was submitted."),
-    "task.started": ("task", _TASK, "An attempt runs; one event for each attempt."),
+    "task.started": ("task", _TASK, "An attempt has begun; one event for each attempt."),
     "task.step_changed": ("task", _TASK, "A step begins; only for types declared with `step_events=True`."),
-    "task.retried": ("task", _TASK, "It waits again: after a failure with attempts left, a snooze, an interruption."),
-    "task.revived": ("task", _TASK, "It was over, failed or canceled, and waits again because a person asked."),
-    "task.succeeded": ("task", _TASK, "It is over, and has its result."),
-    "task.failed": ("task", _TASK, "It is over: no attempt is left, or another makes no sense."),
-    "task.canceled": ("task", _TASK, "It is over, because somebody asked."),
-    "account.deleted": ("account", _DELETION, "An account and all that was its user's is gone."),
-    "subscription.activated": ("subscription", _SUBSCRIPTION, "It was paid for, or given, and counts from now on."),
+    "task.retried": (
+        "task",
+        _TASK,
+        "It is queued again: after a failure with attempts left, a snooze, an interruption.",
+    ),
+    "task.revived": ("task", _TASK, "A failed or canceled task was retried by a user and is queued again."),
+    "task.succeeded": ("task", _TASK, "It ended with a result."),
+    "task.failed": ("task", _TASK, "It ended: no attempt is left, or the failure is permanent."),
+    "task.canceled": ("task", _TASK, "It was canceled by a user or a program."),
+    "account.deleted": ("account", _DELETION, "An account and its user's data were erased."),
+    "subscription.activated": ("subscription", _SUBSCRIPTION, "It was paid for or granted, and is active from now on."),
     "subscription.expiring": ("subscription", _SUBSCRIPTION, "It will end soon."),
-    "subscription.expired": ("subscription", _SUBSCRIPTION, "Its time is over."),
-    "subscription.past_due": ("subscription", _SUBSCRIPTION, "Its renewal was not paid for."),
-    "subscription.canceled": ("subscription", _SUBSCRIPTION, "It was ended by its user or an administrator."),
-    "subscription.refunded": ("subscription", _SUBSCRIPTION, "Its price was paid back."),
-    "asset.uploaded": ("asset", _ASSET, "A file is there, and was found to be what it says."),
+    "subscription.expired": ("subscription", _SUBSCRIPTION, "Its period has ended."),
+    "subscription.past_due": ("subscription", _SUBSCRIPTION, "Its renewal was not paid."),
+    "subscription.canceled": ("subscription", _SUBSCRIPTION, "Its user or an administrator canceled it."),
+    "subscription.refunded": ("subscription", _SUBSCRIPTION, "Its price was refunded."),
+    "asset.uploaded": ("asset", _ASSET, "A file was uploaded and its type verified."),
     "asset.deleted": ("asset", _ASSET, "A file is gone: deleted, expired or lost (`reason`)."),
     "webhook.endpoint.paused": (
         "webhook_endpoint",
         _ENDPOINT,
-        "It failed for days, and nothing is sent until resumed.",
+        "It failed for days: nothing is sent until it is resumed.",
     ),
-    "webhook.endpoint.disabled": ("webhook_endpoint", _ENDPOINT, "It answered 410: nothing is sent there any more."),
-    "webhook.test": ("webhook_endpoint", {}, "Somebody wants to see whether an endpoint receives."),
+    "webhook.endpoint.disabled": ("webhook_endpoint", _ENDPOINT, "It answered 410: nothing more is sent."),
+    "webhook.test": ("webhook_endpoint", {}, "A user tests whether an endpoint receives events."),
 }
 _OPTIONAL: Mapping[str, Mapping[str, Schema]] = {"asset.deleted": {"reason": _TEXT}}
 
@@ -154,7 +156,7 @@ def find(name: str, version: int) -> EventType | None:
 
 @cache
 def _validator(name: str, version: int) -> Any:
-    import jsonschema  # whoever only writes events never needs it
+    import jsonschema  # slow to import, and programs that only write events do not need it
 
     known = find(name, version)
     assert known is not None, f"{name} in version {version} is not in the catalogue"
@@ -162,7 +164,7 @@ def _validator(name: str, version: int) -> Any:
 
 
 def faults(name: str, version: int, payload: Any) -> list[str]:
-    """What is wrong with a payload, for tests and for people who build receivers; nothing for a good one."""
+    """The faults of a payload, for tests and for authors of receivers; empty for a valid one."""
     if find(name, version) is None:
         return [f"there is no event {name} in version {version}"]
     return [

@@ -1,11 +1,11 @@
 """SQL of the relay: claim, publish, fail.
 
-The first event of an aggregate that is not yet published is its head. Only heads are claimed, and the events behind a
-head go with it: so nothing overtakes it, and the lease on its row is a lease on the whole aggregate. While a relay has
-a head, ``next_retry_at`` is the end of the lease. That instant is the fence, too: whoever claims the head after it ran
-out writes a later one, and what a late relay then writes finds nothing.
+The first unpublished event of an aggregate is its head. Only heads are claimed, and later events go with their head:
+so no event overtakes it, and the lease on its row covers the whole aggregate. While a relay holds a head,
+``next_retry_at`` is the end of the lease. That instant is also the fence: the next claim writes a later one, so the
+writes of a late relay match no row.
 
-A claim counts as a failed try in advance, and publishing takes that back. So an event that kills its relay counts, too.
+A claim counts as a failed try until the event is published, so that an event which kills its relay counts as well.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from headrace.outbox.model import Event, EventId
 
 CLAIM_NEW = "SELECT * FROM headrace.claim_events($1, $2, $3, $4)"
 
-# As a subquery for each row, which cannot become a join over the whole table: one look into the partial index.
+# A subquery for each row, which cannot become a join over the whole table: one lookup in the partial index.
 DUE_FAILED = """
   SELECT id FROM headrace.outbox_events AS head
   WHERE status = 'FAILED' AND next_retry_at <= coalesce($1, now()) AND id = (
@@ -33,7 +33,7 @@ DUE_FAILED = """
   FOR UPDATE SKIP LOCKED
 """
 
-# The last try was begun and never ended: that, too, is the end of trying.
+# A last try that began and never ended makes the event dead as well.
 CLAIM_FAILED = f"""
 WITH due AS ({DUE_FAILED})
 UPDATE headrace.outbox_events AS event
@@ -70,7 +70,7 @@ WHERE id = $1 AND status IN ('PENDING', 'FAILED') AND next_retry_at = $2
 RETURNING status, aggregate_type, aggregate_id, next_retry_at
 """
 
-# What waits behind a failed event is not due before it: else every claim would look at all of it in vain.
+# Events behind a failed one are not due before it: otherwise every claim would scan all of them in vain.
 WAIT_BEHIND = """
 UPDATE headrace.outbox_events SET next_retry_at = $4
 WHERE aggregate_type = $1 AND aggregate_id = $2 AND id > $3 AND status IN ('PENDING', 'FAILED') AND next_retry_at < $4
@@ -79,11 +79,11 @@ WHERE aggregate_type = $1 AND aggregate_id = $2 AND id > $3 AND status IN ('PEND
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Events of one aggregate that a relay has: the head, which holds the lease, and those behind it."""
+    """Leased events of one aggregate: the head, which holds the lease, and those behind it."""
 
     events: tuple[StoredEvent, ...]
     leased_until: datetime
-    tries: int  # of the head, with this one
+    tries: int  # of the head, including this one
 
     @property
     def head(self) -> StoredEvent:
@@ -96,8 +96,8 @@ class Chain:
 @dataclass(frozen=True, slots=True)
 class Claim:
     chains: tuple[Chain, ...] = ()
-    set_aside: int = 0  # events whose last relay died with them: tried alone from now on, or dead
-    first_due_at: datetime | None = None  # before it nothing was due that is not claimed now
+    set_aside: int = 0  # events whose relay died during the last try: tried alone from now on, or dead
+    first_due_at: datetime | None = None  # no unclaimed event is due before it
 
 
 async def claim_new(
@@ -109,15 +109,15 @@ async def claim_new(
     now: datetime | None = None,
     floor: datetime | None = None,
 ) -> Claim:
-    """Lease up to so many aggregates whose next event was not tried yet, each with up to ``length`` events. What
-    was due before the floor is not looked at."""
+    """Lease at most ``limit`` aggregates whose next event was not tried yet, each with at most ``length`` events.
+    Events due before the floor are not scanned."""
     rows = await tx.fetch(CLAIM_NEW, now, limit, lease, floor)
     first = min((row["due_at"] for row in rows), default=None)
     return replace(await _read(tx, rows, length), first_due_at=first)
 
 
 async def claim_failed(tx: Tx, *, max_tries: int, lease: timedelta, now: datetime | None = None) -> Claim:
-    """Lease one event that was tried before, and nothing with it: others must not suffer for it once more."""
+    """Lease one event that failed before, alone, so that it cannot fail others again."""
     return await _read(tx, await tx.fetch(CLAIM_FAILED, now, 1, lease, max_tries), 1)
 
 
@@ -134,7 +134,7 @@ async def _read(tx: Tx, claimed: Sequence[Row], length: int) -> Claim:
 
 
 async def publish(tx: Tx, chains: Sequence[Chain]) -> frozenset[int]:
-    """Mark what is still ours, and give the positions of it; a chain whose lease somebody else has by now is left out.
+    """Mark events published and return their positions; chains whose lease another relay holds by now are left out.
 
     All chains are of one claim.
     """
@@ -146,7 +146,7 @@ async def publish(tx: Tx, chains: Sequence[Chain]) -> frozenset[int]:
 
 
 async def fail(tx: Tx, chain: Chain, *, delay: timedelta, max_tries: int, now: datetime | None = None) -> str | None:
-    """FAILED until the delay is over, or DEAD; gives which, or None if somebody else has it by now."""
+    """Mark FAILED until the delay is over, or DEAD; returns the status, or None if another relay holds the lease."""
     row = await tx.fetchrow(FAIL, chain.head.position, chain.leased_until, max_tries, now, delay)
     if row is None:
         return None
@@ -158,7 +158,7 @@ async def fail(tx: Tx, chain: Chain, *, delay: timedelta, max_tries: int, now: d
 
 
 def stored_event(row: Row) -> StoredEvent:
-    """An event as a statement has read it, with all that it holds."""
+    """Build an event from a row with all columns."""
     event = Event(
         type=row["event_type"],
         aggregate_type=row["aggregate_type"],

@@ -1,9 +1,9 @@
-"""Who wants events: the contract that webhooks, notifications and brokers share.
+"""The consumer contract that webhooks, notifications and brokers implement.
 
-The relay gives an event to all its consumers in one transaction, in which it is marked PUBLISHED, too. What a consumer
-writes there are rows of its own (deliveries, notifications, messages for a broker), so each of them is there once,
-whatever dies. Whatever is slow or foreign comes later: a sender of the consumer's own claims those rows, with a lease
-of its own, and a receiver that hangs holds up nobody else. docs/why/events.md draws it.
+The relay passes an event to all its consumers in the transaction that marks it PUBLISHED. A consumer writes rows of its
+own there (deliveries, notifications, messages for a broker), so each row exists exactly once, whichever process dies.
+Slow and external work comes later: the consumer's own sender claims those rows with its own leases, so that a hanging
+receiver blocks no other consumer. docs/why/events.md draws it.
 """
 
 from collections.abc import Sequence
@@ -17,21 +17,20 @@ from headrace.outbox.model import Event
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """An event as it lies in the outbox."""
+    """An event in the outbox."""
 
-    position: int  # the row's id: within one aggregate, the order in which things happened
+    position: int  # the row's id: within one aggregate, the order of the events
     event: Event
     created_at: datetime
 
 
 class Consumer(Protocol):
-    """Whoever wants events.
+    """A consumer of events.
 
-    An event is written only where an interest in ``event_interests`` fits it (or its writer says always). There are two
-    ways to have interests. ``interests`` are those that the consumer has as long as it is assembled: every relay that
-    starts, also that of ``headrace up``, stores them under the consumer's name and the key ``""``. Those that come and
-    go (an endpoint is made, changed, deleted) are declared where that happens, under the consumer's name and a key of
-    its own: ``interests.declare``.
+    An event is written only if an interest in ``event_interests`` matches it (or its writer always writes it). There
+    are two kinds of interests. ``interests`` are static: every relay that starts, also that of ``headrace up``, stores
+    them under the consumer's name and the key ``""``. Dynamic ones (an endpoint is created, changed, deleted) are
+    declared by ``interests.declare`` where the change happens, under the consumer's name and a key of their own.
     """
 
     @property
@@ -40,13 +39,13 @@ class Consumer(Protocol):
 
     @property
     def interests(self) -> Sequence[str]:
-        """Types of events: ``task.created``, all that begin alike (``task.*``), or all (``*``). ``receive`` gets what
-        fits them. Empty for a consumer that declares its interests by keys: it gets every event, and picks."""
+        """Event types: ``task.created``, all with a prefix (``task.*``), or all (``*``). ``receive`` gets the matching
+        events. Empty for a consumer that declares its interests by keys: it gets every event and selects itself."""
 
     async def receive(self, tx: Tx, events: Sequence[StoredEvent]) -> None:
-        """Write in this transaction what these events mean to you: rows of your own, and nothing outside the database.
+        """Write the consumer's own rows for these events in this transaction, and nothing outside the database.
 
-        Events of one aggregate come in their order, also from one call to the next. What was rolled back comes again,
+        Events of one aggregate come in order, also from one call to the next. Events that were rolled back come again,
         alone or in another batch. Raising delays only the aggregate of the event that cannot be received: the relay
         finds out which it is. Consumers are called in the order of their registration, which is the order in which
         they lock rows.

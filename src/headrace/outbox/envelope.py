@@ -1,4 +1,4 @@
-"""An event as it is told to others."""
+"""The published form of an event."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from headrace.outbox.consumers import StoredEvent
 
 
 def envelope(stored: StoredEvent) -> dict[str, Any]:
-    """What every receiver gets, whichever way: ``data`` is what the catalogue's schema of type and version says."""
+    """The body for every kind of receiver: ``data`` follows the catalogue's schema of the type and version."""
     event = stored.event
     return {
         "id": event.id,

@@ -1,8 +1,8 @@
-"""Interests: who wants which events. An event that nobody wants is not written.
+"""Interests of consumers in events. An event that matches no interest is not written.
 
-Whoever writes events asks in the transaction of the change, holding a lock that all of them share. Adding an interest
-takes that lock alone: it waits for the transactions that have already asked. So an interest gets every event of what
-commits after it. docs/why/events.md says more.
+A writer of events checks interests in the transaction of the change, under a shared lock. Adding an interest takes that
+lock exclusively: it waits for the transactions that have already checked. So an interest receives the events of every
+change that commits after it. docs/why/events.md explains it.
 """
 
 from collections.abc import Sequence
@@ -12,20 +12,20 @@ from datetime import timedelta
 from headrace.database import Tx
 from headrace.errors import Unavailable
 
-_PATIENCE = timedelta(seconds=10)
+_LOCK_TIMEOUT = timedelta(seconds=10)
 
 
 class EventWritersBusy(Unavailable):
-    """A transaction that writes events stays open, so that nobody can be subscribed to them: try again."""
+    """A transaction that writes events stays open, which blocks new subscriptions: try again."""
 
     code = "event_writers_busy"
 
 
 @dataclass(frozen=True, slots=True)
 class Interest:
-    """Events of these types; only those of a user, or of tasks of one type, where that is given."""
+    """Events of these types, optionally only of one user or of tasks of one type."""
 
-    pattern: str  # ``task.created``, all that begin alike (``task.*``), or all (``*``)
+    pattern: str  # ``task.created``, all with a prefix (``task.*``), or all (``*``)
     user_id: str | None = None
     task_type: str | None = None
 
@@ -46,12 +46,12 @@ ON CONFLICT DO NOTHING
 
 
 async def declare(
-    tx: Tx, consumer: str, key: str, interests: Sequence[Interest], *, patience: timedelta = _PATIENCE
+    tx: Tx, consumer: str, key: str, interests: Sequence[Interest], *, patience: timedelta = _LOCK_TIMEOUT
 ) -> None:
-    """Replace what this part of a consumer wants; an interest is there with the commit.
+    """Replace the interests of a consumer under one key; they take effect with the commit.
 
-    Adding one waits until no transaction is open that has decided about events without it, and holds up others that
-    write events until the commit: declare last. ``EventWritersBusy`` when somebody keeps such a transaction open.
+    Adding one waits for open transactions that checked interests before, and blocks writers of events until the commit:
+    declare last. ``EventWritersBusy`` when such a transaction stays open.
     """
     wanted = set(interests)
     known = {Interest(*row) for row in await tx.fetch(FIND, consumer, key)}
@@ -64,7 +64,7 @@ async def declare(
 
 
 async def withdraw(tx: Tx, consumer: str, key: str) -> None:
-    """This part of a consumer wants nothing any more. Waits for nobody: an event too many does no harm."""
+    """Remove the interests of a consumer under one key. Takes no lock: a superfluous event does no harm."""
     await declare(tx, consumer, key, ())
 
 
@@ -72,7 +72,7 @@ LIST_CONSUMERS = "SELECT DISTINCT consumer FROM headrace.event_interests WHERE k
 
 
 async def list_consumers(tx: Tx) -> list[str]:
-    """Those that have interests of their own, also those that no relay has any more."""
+    """Consumers with static interests, including those that no relay runs any more."""
     return [row["consumer"] for row in await tx.fetch(LIST_CONSUMERS)]
 
 

@@ -1,4 +1,4 @@
-"""What an event is made of."""
+"""The event type of the outbox."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,21 +15,21 @@ def _new_id() -> EventId:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to one thing (its aggregate). The id is what receivers drop repeats by."""
+    """A change of one object (its aggregate). Receivers drop duplicates by the id."""
 
     type: str
     aggregate_type: str
     aggregate_id: str
     payload: Mapping[str, Any]
-    user_id: str | None = None  # whose event it is; None: that of the payload's `user_id`, if it has one
-    version: int = 1  # of the payload's form: a change that a receiver could stumble over is a new one
+    user_id: str | None = None  # the owner; None: the payload's `user_id`, if it has one
+    version: int = 1  # of the payload's schema: an incompatible change is a new version
     trace_id: str | None = None
-    request_id: str | None = None  # of the request that made it happen, where one did
+    request_id: str | None = None  # of the request that caused it, if any
     id: EventId = field(default_factory=_new_id)
 
     @property
     def headers(self) -> Mapping[str, str] | None:
-        """What goes beside the payload to whoever receives it, for their logs and ours."""
+        """Headers beside the payload, for the logs of both sides."""
         given = {"trace_id": self.trace_id, "request_id": self.request_id}
         return {name: value for name, value in given.items() if value is not None} or None
 

@@ -1,8 +1,8 @@
-"""The relay: gives each event to its consumers. Any number of relays share the work, and any of them may be killed.
+"""The relay: passes each event to its consumers. Any number of relays share the work, and any may be killed.
 
 Claim and fan-out are two transactions. The first leases heads of aggregates; the second marks the events PUBLISHED and
-calls all consumers, so that a consumer's rows are there exactly when the event is published. Whoever dies between the
-two loses nothing: the lease runs out, and another relay claims.
+calls all consumers, so that a consumer's rows exist exactly when the event is published. If a relay dies between the
+two, nothing is lost: the lease expires, and another relay claims the events.
 """
 
 import random
@@ -24,14 +24,14 @@ log = logs.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetryConfig:
-    """How long an event waits that a consumer could not receive: about twelve hours in all."""
+    """Delays before a failed event is retried: about twelve hours in all."""
 
     first: timedelta = timedelta(seconds=5)
     longest: timedelta = timedelta(hours=1)
     max_tries: int = 20
 
     def delay(self, tries: int) -> timedelta:
-        """After so many tries: twice as long each time, give or take a fifth, so that they do not come together."""
+        """The delay after this many tries: doubled each time, with a jitter of a fifth."""
         seconds = self.first.total_seconds() * 2 ** min(tries - 1, 30)
         longest = self.longest.total_seconds()
         return timedelta(seconds=min(seconds, longest) * random.uniform(0.8, 1.2))  # noqa: S311
@@ -41,20 +41,20 @@ class RetryConfig:
 class RelayConfig:
     batch: int = 100  # aggregates in one claim
     chain: int = 20  # events of one aggregate in one claim
-    failed: int = 10  # events tried again in one round: each for itself, which costs more
+    failed: int = 10  # failed events retried in one round, each alone, which costs more
     lease: timedelta = timedelta(seconds=30)
     retries: RetryConfig = field(default_factory=RetryConfig)
 
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """What one round did, in events. Nothing at all: there was nothing due that others did not have."""
+    """Counts of events of one round. All zero: no event was due that other relays do not hold."""
 
     published: int = 0
     failed: int = 0
     dead: int = 0
-    set_aside: int = 0  # left by a relay that died with them
-    lost: int = 0  # taken over by another relay: this one was too slow
+    set_aside: int = 0  # left by a relay that died
+    lost: int = 0  # taken over by another relay because this one was too slow
 
     def __add__(self, other: "Relayed") -> "Relayed":
         return Relayed(
@@ -77,9 +77,9 @@ class Relay:
         self._floor = Floor()
 
     async def run_once(self, *, now: datetime | None = None) -> Relayed:
-        """Give one batch of new events to the consumers, and try a few again that failed. ``Relayed()`` at rest.
+        """Pass one batch of new events to the consumers, and retry a few failed ones. ``Relayed()`` if none are due.
 
-        With no consumer nothing is read: an event would be published to nobody, and be gone for whoever comes.
+        Without consumers nothing is read: events would be published to none, and lost for later consumers.
         """
         if not self._consumers:
             return Relayed()
@@ -101,9 +101,9 @@ class Relay:
             )
             seconds = time.monotonic() - began
             first = claim.first_due_at
-            if first is None and since is None and seconds > SLOW_S:  # nothing waits behind all that is dead
+            if first is None and since is None and seconds > SLOW_S:  # only dead entries were found
                 first = now or await tx.fetchval("SELECT now()")
-        self._floor.looked(since, seconds=seconds, first=first)
+        self._floor.record_scan(since, seconds=seconds, first=first)
         return Relayed(set_aside=claim.set_aside) + await self._relay(claim.chains, now)
 
     async def _failed_event(self, now: datetime | None) -> Relayed:
@@ -113,18 +113,18 @@ class Relay:
         return Relayed(dead=claim.set_aside) + await self._relay(claim.chains, now)
 
     async def _relay(self, chains: Sequence[Chain], now: datetime | None) -> Relayed:
-        """Publish them together. If that fails, in halves, until only the head that is to blame is left."""
+        """Publish chains together. On failure bisect them, until only the failing head is left."""
         if not chains:
             return Relayed()
         try:
             async with self._db.transaction() as tx:
                 return await self._fan_out(tx, chains)
         except DatabaseUnavailable:
-            raise  # nobody's fault; the leases run out
-        except Exception as exc:  # noqa: BLE001 - logged once it is known whose fault it is
+            raise  # no event caused it; the leases expire
+        except Exception as exc:  # noqa: BLE001 - logged once the failing event is known
             if len(chains) == 1 and len(chains[0].events) == 1:
                 return await self._fail(chains[0], exc, now)
-        if len(chains) == 1:  # those behind the head are not leased themselves: they come with the next claim
+        if len(chains) == 1:  # events behind the head have no lease: the next claim takes them
             return await self._relay([chains[0].head_alone()], now)
         middle = len(chains) // 2
         return await self._relay(chains[:middle], now) + await self._relay(chains[middle:], now)
@@ -154,7 +154,7 @@ class Relay:
 
 
 def _wanted(consumer: Consumer, events: Sequence[StoredEvent]) -> list[StoredEvent]:
-    interests = consumer.interests  # asked once: it may be read from somewhere
-    if not interests:  # it declares them by keys, and picks for itself
+    interests = consumer.interests  # read once: it may be a computed property
+    if not interests:  # it declares interests by keys, and selects itself
         return list(events)
     return [event for event in events if is_interested(interests, event.event.type)]

@@ -1,4 +1,4 @@
-"""How events go that were told. One that the broker has not confirmed stays: its message is read from it."""
+"""Retention of published events. An event that the broker has not confirmed stays: its message is read from it."""
 
 from headrace.outbox.store import PERSONAL
 from headrace.purging import RowRetention

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from headrace.database import Tx
 from headrace.outbox.model import Event
 
-# In the order given: the ids of the rows are the order in which one aggregate's events are told.
+# Inserted in order: the rows' ids are the order in which an aggregate's events are published.
 APPEND = """
 WITH written AS (
 INSERT INTO headrace.outbox_events
@@ -26,9 +26,9 @@ SELECT headrace.wake_relays() FROM written LIMIT 1
 
 
 async def append(tx: Tx, events: Sequence[Event]) -> None:
-    """Write events in the transaction of what they tell of: both happen or neither does.
+    """Write events in the transaction of the change: both commit or neither does.
 
-    Write them after the change itself: the lock on what was changed puts the events of one aggregate in order.
+    Write them after the change itself: the lock on the changed row orders the events of one aggregate.
     """
     if not events:
         return
@@ -46,7 +46,7 @@ async def append(tx: Tx, events: Sequence[Event]) -> None:
     )
 
 
-# What of a payload is a person's own words: a file's name; a task's title, key, labels and error.
+# Fields of payloads that hold a user's own words: a file's name; a task's title, key, labels and error.
 PERSONAL = ("name", "title", "key", "labels", "error_message")
 BLANK_OF_USER = """
 UPDATE headrace.outbox_events SET payload_json = payload_json - $2::text[] WHERE user_id = $1 AND payload_json ?| $2
@@ -54,6 +54,5 @@ UPDATE headrace.outbox_events SET payload_json = payload_json - $2::text[] WHERE
 
 
 async def blank_of_user(tx: Tx, user_id: str) -> int:
-    """Take the names of files, and what tasks say in their owner's words, out of a user's events; gives how many had
-    any."""
+    """Remove file names and other user-written fields from a user's events; returns the number of events changed."""
     return await tx.count(BLANK_OF_USER, user_id, PERSONAL)

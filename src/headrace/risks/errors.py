@@ -1,4 +1,4 @@
-"""What risks refuse.
+"""Errors of risks.
 
 NotFound   RiskNotFound
 Conflict   RiskIdTaken

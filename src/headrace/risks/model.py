@@ -1,4 +1,4 @@
-"""Known risks: what would set them off, what is done about them, who sees to it."""
+"""Types of risks: trigger, mitigation and owner."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Category(StrEnum):
 
 
 class Severity(StrEnum):
-    """From mild to grave."""
+    """From low to high."""
 
     LOW = "LOW"
     MEDIUM = "MEDIUM"
@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 class RiskStatus(StrEnum):
-    """In no order: a risk may be opened again. All but CLOSED are open."""
+    """In no order: a risk may be reopened. All except CLOSED are open."""
 
     OPEN = "OPEN"
     MITIGATING = "MITIGATING"
@@ -37,7 +37,7 @@ OPEN = (RiskStatus.OPEN, RiskStatus.MITIGATING, RiskStatus.ACCEPTED)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What somebody says about a risk."""
+    """The properties of a risk that administrators set."""
 
     category: Category
     severity: Severity
@@ -60,14 +60,14 @@ class Risk(Facts):
 
     @property
     def trace_ids(self) -> list[str]:
-        """Those of the audit events it is about. Rows written by hand may hold anything there."""
+        """Trace ids of its audit events. Rows written by hand may hold any JSON there."""
         found = (self.refs_json or {}).get("trace_ids")
         return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """How many risks of one owner, status and severity there are."""
+    """The number of risks of one owner, status and severity."""
 
     owner: str
     status: RiskStatus

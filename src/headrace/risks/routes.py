@@ -1,4 +1,4 @@
-"""The ledger of risks over HTTP, for administrators."""
+"""Routes of the risk ledger, for administrators."""
 
 from typing import Annotated
 
@@ -25,19 +25,19 @@ router = Router(prefix="/v1/admin/risks", tags=["Risks"])
 CreateOnce = Annotated[Once, Depends(idempotent("risks.create"))]
 RiskId = Annotated[str, Path(min_length=1, max_length=64, examples=["R-7"])]
 _CHANGE = (RiskNotFound, PreconditionFailed, InvalidIfMatch)
-_MOST_TRACES = 100
+_MAX_TRACES = 100
 
 
 @router.get("", response_model=Page[RiskOut], summary="List risks", responses=problems(InvalidCursor))
 async def list_risks(
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     paging: Paging,
     status: Annotated[list[RiskStatus] | None, Query(max_length=4)] = None,
     severity: Annotated[list[Severity] | None, Query(max_length=4)] = None,
     category: Category | None = None,
     owner: Annotated[Text | None, Query(max_length=64)] = None,
-    trace_id: Annotated[Text | None, Query(max_length=64, description="Those that refer to this trace.")] = None,
+    trace_id: Annotated[Text | None, Query(max_length=64, description="Only risks that refer to this trace.")] = None,
 ) -> Page[RiskOut]:
     """Risks, newest first."""
     listing = paging.of("risks", status=status, severity=severity, category=category, owner=owner, trace_id=trace_id)
@@ -57,11 +57,11 @@ async def list_risks(
 
 @router.get("/board", response_model=BoardOut, summary="The board of open risks")
 async def get_risk_board(
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     owner: Annotated[Text | None, Query(max_length=64)] = None,
 ) -> BoardOut:
-    """How many risks are not closed, by severity, and by owner and status."""
+    """Numbers of open risks by severity, owner and status."""
     async with db.transaction(readonly=True) as tx:
         return BoardOut.of(await service.board(tx, owner=owner))
 
@@ -87,7 +87,7 @@ async def create_risk(body: RiskIn, caller: Admin, db: Db, once: CreateOnce) -> 
 @router.get("/{risk_id}", response_model=RiskOut, summary="Read a risk", responses=problems(RiskNotFound))
 async def get_risk(
     risk_id: RiskId,
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     response: Response,
 ) -> RiskOut:
@@ -100,15 +100,15 @@ async def get_risk(
 async def change_risk(
     risk_id: RiskId, body: RiskChangeIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
 ) -> RiskOut:
-    """Change what is named; the rest stays."""
+    """Change the named fields."""
     async with db.transaction() as tx:
         risk = await service.change_risk(tx, caller.who, risk_id, body.changes(), expected=expected)
     return _shown(response, risk)
 
 
-@router.delete("/{risk_id}", status_code=204, summary="Strike out a risk", responses=problems(*_CHANGE))
+@router.delete("/{risk_id}", status_code=204, summary="Delete a risk", responses=problems(*_CHANGE))
 async def delete_risk(risk_id: RiskId, caller: Admin, db: Db, expected: ExpectedVersion) -> None:
-    """For what was entered in error. A risk that is over is closed instead: then it stays in the ledger."""
+    """Delete a risk that was entered in error. Close a resolved one instead: it stays in the ledger."""
     async with db.transaction() as tx:
         await service.delete_risk(tx, caller.who, risk_id, expected=expected)
 
@@ -120,9 +120,9 @@ async def delete_risk(risk_id: RiskId, caller: Admin, db: Db, expected: Expected
     responses=problems(RiskNotFound),
 )
 async def list_risk_traces(risk_id: RiskId, caller: Admin, db: Db) -> Page[TraceOut]:
-    """The newest audit events with the trace ids that the risk refers to, up to a hundred."""
+    """The newest audit events with the risk's trace ids, at most a hundred."""
     async with db.transaction() as tx:
-        traces = await service.list_traces(tx, caller.who, risk_id, limit=_MOST_TRACES)
+        traces = await service.list_traces(tx, caller.who, risk_id, limit=_MAX_TRACES)
     return Page(items=[TraceOut.of(trace) for trace in traces])
 
 

@@ -1,4 +1,4 @@
-"""Risks as the API shows them."""
+"""Request and response bodies of risks."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -22,10 +22,10 @@ class _Body(BaseModel):
 
 
 class Refs(_Body):
-    """Where a risk shows."""
+    """Evidence of a risk."""
 
     trace_ids: Annotated[
-        list[TraceId], Field(max_length=100, description="Of audit events: `GET …/traces` gives them.")
+        list[TraceId], Field(max_length=100, description="Trace ids of audit events: `GET …/traces` lists them.")
     ] = []
     links: Annotated[list[HttpUrl], Field(max_length=100)] = []
 
@@ -35,14 +35,14 @@ class Refs(_Body):
 
 class RiskIn(_Body):
     risk_id: Annotated[
-        str | None, Field(pattern=RISK_ID, description="Your own name for it; left out, one is made.", examples=["R-7"])
+        str | None, Field(pattern=RISK_ID, description="Your own id; generated if omitted.", examples=["R-7"])
     ] = None
     category: Category
     severity: Severity
     status: RiskStatus = RiskStatus.OPEN
-    trigger_condition: Annotated[Prose, Field(description="What would set it off.")]
-    mitigation_plan: Annotated[Prose, Field(description="What is done about it.")]
-    owner: Annotated[Owner, Field(description="Who sees to it.")]
+    trigger_condition: Annotated[Prose, Field(description="The condition that triggers it.")]
+    mitigation_plan: Annotated[Prose, Field(description="The mitigation.")]
+    owner: Annotated[Owner, Field(description="The responsible person.")]
     refs: Refs = Refs()
 
     def facts(self) -> Facts:
@@ -58,7 +58,7 @@ class RiskIn(_Body):
 
 
 class RiskChangeIn(_Body):
-    """What is left out stays as it is."""
+    """Omitted fields stay unchanged."""
 
     category: Category | None = None
     severity: Severity | None = None
@@ -66,7 +66,7 @@ class RiskChangeIn(_Body):
     trigger_condition: Prose | None = None
     mitigation_plan: Prose | None = None
     owner: Owner | None = None
-    refs: Annotated[Refs | None, Field(description="Takes the place of all that were there.")] = None
+    refs: Annotated[Refs | None, Field(description="Replaces all references.")] = None
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -90,7 +90,7 @@ class RiskOut(BaseModel):
     mitigation_plan: str
     owner: str = Field(examples=["ada"])
     refs: dict[str, Any] | None = Field(examples=[{"trace_ids": ["4bf92f3577b34da6a3ce929d0e0e4736"], "links": []}])
-    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only this version.")
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
 
@@ -111,10 +111,12 @@ class SquareOut(BaseModel):
 
 
 class BoardOut(BaseModel):
-    """What is not closed."""
+    """The open risks."""
 
     by_severity: dict[Severity, int] = Field(examples=[{"CRITICAL": 1, "HIGH": 2, "MEDIUM": 0, "LOW": 5}])
-    squares: list[SquareOut] = Field(description="By owner, status and severity, the gravest first; no empty ones.")
+    squares: list[SquareOut] = Field(
+        description="Counts by owner, status and severity, highest severity first, without zeros."
+    )
 
     @classmethod
     def of(cls, squares: Sequence[Square]) -> Self:

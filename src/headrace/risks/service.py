@@ -1,4 +1,4 @@
-"""What administrators do with the ledger of risks. Every change is audited."""
+"""Verbs of the risk ledger for administrators. Every change is audited."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -15,7 +15,7 @@ from headrace.sql import Mark
 
 
 async def create_risk(tx: Tx, who: Who, facts: Facts, *, risk_id: str | None = None) -> Risk:
-    """Enter a risk; without an id of your own it gets one. ``RiskIdTaken`` if there is one with it."""
+    """Enter a risk; without an id one is generated. ``RiskIdTaken`` if the id is in use."""
     risk = await store.insert_risk(tx, risk_id or ids.new("rsk"), facts)
     await audit.record(tx, who, Action.CREATED, _resource(risk), new=risk)
     return risk
@@ -24,7 +24,7 @@ async def create_risk(tx: Tx, who: Who, facts: Facts, *, risk_id: str | None = N
 async def change_risk(
     tx: Tx, who: Who, risk_id: str, changes: Mapping[str, Any], *, expected: int | None = None
 ) -> Risk:
-    """Change what is named (fields of ``Facts``); the same values again change nothing."""
+    """Change the named fields of ``Facts``. Idempotent."""
     old = await _lock(tx, risk_id, expected)
     said = Facts(**{field.name: getattr(old, field.name) for field in fields(Facts)})
     facts = replace(said, **changes)
@@ -38,7 +38,7 @@ async def change_risk(
 
 
 async def delete_risk(tx: Tx, who: Who, risk_id: str, *, expected: int | None = None) -> None:
-    """Strike a risk out, for one that was entered in error; one that is over is closed instead, and stays."""
+    """Delete a risk that was entered in error; a resolved one is closed instead, and stays."""
     old = await _lock(tx, risk_id, expected)
     if not await store.delete_risk(tx, old):
         raise PreconditionFailed
@@ -77,14 +77,14 @@ async def list_risks(
 
 
 async def board(tx: Tx, *, owner: str | None = None) -> list[Square]:
-    """How many risks are not closed, by owner, status and severity; the gravest first."""
+    """Numbers of open risks by owner, status and severity, highest severity first."""
     gravity = list(Severity)
     counted = await store.count_open(tx, owner=owner)
     return sorted(counted, key=lambda each: (-gravity.index(each.severity), each.status, each.owner))
 
 
 async def list_traces(tx: Tx, who: Who, risk_id: str, *, limit: int) -> list[Trace]:
-    """The audit events that a risk refers to by trace id, newest first. Looking into the trail is audited."""
+    """The audit events that a risk refers to by trace id, newest first. The read is audited."""
     risk = await get_risk(tx, risk_id)
     traces = await store.list_traces(tx, risk.trace_ids, limit=limit)
     await audit.record(tx, who, Action.READ, _resource(risk), data={"of": "traces"})

@@ -54,7 +54,7 @@ async def find_risk(tx: Tx, risk_id: str) -> Risk | None:
 
 
 async def lock_risk(tx: Tx, risk_id: str) -> Risk | None:
-    """As it is, and as it stays until this transaction ends."""
+    """Read and lock it until this transaction ends."""
     row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", risk_id)
     return None if row is None else risk_of(row)
 
@@ -110,7 +110,7 @@ async def list_risks(
     return [risk_of(row) for row in rows]
 
 
-# What is closed is history and may be most of the table; the index leaves it out.
+# Closed risks may be most of the table; the partial index excludes them.
 BOARD = "SELECT owner, status, severity, count(*) AS count FROM headrace.tech_risk_ledger"
 
 

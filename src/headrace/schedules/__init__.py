@@ -1,1 +1,1 @@
-"""Schedules: when it runs."""
+"""Schedules: cron expressions, intervals and single runs of tasks."""

@@ -1,4 +1,4 @@
-"""Which due times of a schedule have come, which of them run, and which one is next."""
+"""Decides which due times of a schedule fire, which are skipped, and which is next."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,26 +7,26 @@ from datetime import datetime, timedelta
 from headrace.schedules.cron import check_due, cron_of
 from headrace.schedules.model import MisfirePolicy
 
-# Due times that are looked at in one pass; a schedule that was away for longer is caught up with in several.
-_AT_ONCE = 10_000
+# Due times handled in one pass; longer backlogs take several passes.
+_MAX_DUE_TIMES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Rhythm:
-    """By what a schedule is due: a cron expression in a zone, an interval in seconds, or once."""
+    """The timing of a schedule: a cron expression in a zone, an interval in seconds, or once."""
 
     cron: str | None = None
     interval: int | None = None
     timezone: str = "UTC"
 
     def first(self, now: datetime) -> datetime | None:
-        """The first due time of a recurring schedule that begins now; ``CronNeverDue`` if it has none."""
+        """The first due time of a recurring schedule from now on; ``CronNeverDue`` if there is none."""
         if self.cron is not None:
             return check_due(cron_of(self.cron, self.timezone), now)
         return None if self.interval is None else now + timedelta(seconds=self.interval)
 
     def after(self, due: datetime) -> datetime | None:
-        """The due time that follows this one. It comes from the last due time, never from the clock."""
+        """The next due time, computed from the last due time, never from the clock."""
         if self.cron is not None:
             return cron_of(self.cron, self.timezone).after(due)
         try:
@@ -41,7 +41,7 @@ class Rhythm:
             due = self.after(due)
 
     def following(self, due: datetime | None, now: datetime) -> datetime | None:
-        """The first due time that is still to come; an interval keeps its beat."""
+        """The first future due time; an interval keeps its phase."""
         if self.cron is not None or due is None:
             return self.first(now)
         if self.interval is None:
@@ -52,15 +52,15 @@ class Rhythm:
 
 @dataclass(frozen=True, slots=True)
 class MisfireConfig:
-    """A due time that is later than ``after`` was missed: nobody was there. Less is lateness, and everything runs."""
+    """A due time that is late by more than ``after`` counts as missed: no scheduler ran. Less late ones all run."""
 
     after: timedelta = timedelta(seconds=60)
-    most: int = 1000  # runs that a schedule with the policy "all" catches up with
+    most: int = 1000  # runs that a schedule with the policy "all" catches up
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """What one look at a schedule decides: these times fire, so many are skipped, this one is next."""
+    """The decision for a schedule: times to fire, number of skipped ones, the next run."""
 
     fire: Sequence[datetime]
     skipped: int
@@ -68,18 +68,18 @@ class Due:
 
 
 def decide(rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePolicy, config: MisfireConfig) -> Due:
-    """What of a schedule is due. It is called with the schedule's row locked, so each time is looked at once."""
+    """Decide what is due. The caller holds the schedule's row lock, so each time is decided once."""
     missed = now - next_run > config.after
     if missed and rhythm.interval is not None:
-        # Counted, not walked: a schedule of every second that was away for a year has missed 31 million.
-        return _missed_beats(rhythm, next_run, now, policy, config)
+        # Counted without a loop: a schedule of every second that was down for a year has missed 31 million times.
+        return _decide_interval(rhythm, next_run, now, policy, config)
     due: list[datetime] = []
     for time in rhythm.times(next_run):
         if time > now:
             upcoming = time
             break
         due.append(time)
-        if len(due) > max(_AT_ONCE, config.most):
+        if len(due) > max(_MAX_DUE_TIMES, config.most):
             keep = config.most if policy is MisfirePolicy.ALL else 1
             return Due([], len(due) - keep, due[-keep])
     else:
@@ -88,7 +88,7 @@ def decide(rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePol
     return Due(fire, len(due) - len(fire), upcoming)
 
 
-def _missed_beats(
+def _decide_interval(
     rhythm: Rhythm, next_run: datetime, now: datetime, policy: MisfirePolicy, config: MisfireConfig
 ) -> Due:
     assert rhythm.interval is not None

@@ -1,5 +1,5 @@
-"""What schedules forget of a user whose account goes: all of them, before the tasks are canceled, or they would fire
-new ones. A run that is under way goes on as a task, and is canceled as one."""
+"""Erases a deleted user's schedules, before tasks are canceled, because they would submit new ones. A run under way
+continues as a task, and is canceled with the tasks."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,14 +7,14 @@ from collections.abc import AsyncGenerator
 from headrace.database import Database
 from headrace.schedules.store import schedules as store
 
-_AT_ONCE = 5000  # runs: one that ran every second for months has millions
+_MAX_RUNS = 5000  # runs in one batch: a schedule of every second has millions
 _PAUSE_S = 0.05
 
 FIND_ONE = "SELECT uid FROM headrace.scheduled_tasks WHERE user_id = $1 LIMIT 1 FOR NO KEY UPDATE"
 
 
 class ForgetSchedules:
-    """The schedules with their history, one at a time."""
+    """Deletes the user's schedules with their history, one at a time."""
 
     name = "schedules"
 
@@ -25,7 +25,7 @@ class ForgetSchedules:
                 if uid is None:
                     return
                 await store.delete_schedule(tx, uid)
-                gone = await store.purge_runs(tx, uid, limit=_AT_ONCE)
-            if gone == 0:  # a run of it is just moving
+                gone = await store.purge_runs(tx, uid, limit=_MAX_RUNS)
+            if gone == 0:  # its remaining runs are locked
                 await asyncio.sleep(_PAUSE_S)
             yield gone

@@ -1,4 +1,4 @@
-"""What can be wrong with schedules and their runs."""
+"""Errors of schedules and runs."""
 
 from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
@@ -16,19 +16,19 @@ class ExecutionNotFound(NotFound):
 
 
 class ScheduleInvalid(Invalid):
-    """The schedule cannot be like this. ``fields`` names what is to be mended."""
+    """A property of the schedule is not valid. ``fields`` names it."""
 
     code = "schedule_invalid"
 
 
 class TooManySchedules(Exhausted):
-    """This user has as many schedules as users may have."""
+    """The user has reached the maximum number of schedules."""
 
     code = "too_many_schedules"
 
 
 class CronInvalid(ScheduleInvalid):
-    """This is no cron expression."""
+    """This is not a cron expression."""
 
     code = "cron_invalid"
 
@@ -52,24 +52,24 @@ class TimezoneUnknown(ScheduleInvalid):
 
 
 class ScheduleNameTaken(Conflict):
-    """You have another schedule with this name: names are unique for their owner."""
+    """You have another schedule with this name: names are unique per owner."""
 
     code = "schedule_name_taken"
 
 
 class ScheduleBusy(Conflict):
-    """As many runs as the schedule may have are under way, and its overlap_policy lets none wait: try again later."""
+    """The maximum number of runs is under way, and the overlap_policy lets none wait: try again later."""
 
     code = "schedule_busy"
 
 
 class ExecutionOver(Conflict):
-    """The run is over already."""
+    """The run has already ended."""
 
     code = "execution_over"
 
 
 class RunOfSchedule(Conflict):
-    """The task is a run of a schedule, and over: run the schedule again instead."""
+    """The task is an ended run of a schedule: run the schedule again instead."""
 
     code = "run_of_schedule"

@@ -1,4 +1,4 @@
-"""What people do with runs: look at them, cancel them, ask why one does not start."""
+"""Verbs of runs: read, cancel, explain why one does not start."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -33,29 +33,29 @@ async def get_execution(tx: Tx, caller: Caller, execution_uid: str) -> Execution
 async def list_executions(
     tx: Tx, caller: Caller, wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int
 ) -> FoundExecutions:
-    """Runs, those that were due last first. Only administrators list somebody else's, or everybody's."""
+    """Runs, latest due time first. Only administrators list other users' runs."""
     await check_owner(tx, caller, wanted.user_id, ResourceType.EXECUTION)
     return await store.list_executions(tx, wanted, older_than=older_than, limit=limit)
 
 
 async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: str) -> Execution:
-    """Cancel a run: one that waits is over with this commit, one that runs is told to stop and ends soon after.
+    """Cancel a run: a waiting one ends with this commit, a running one receives a stop request and ends soon after.
 
-    Canceling twice changes nothing. ``ExecutionOver`` if it ended otherwise before.
+    Idempotent. ``ExecutionOver`` if it ended otherwise before.
     """
     old, _ = await _reach(tx, caller, execution_uid)
     if old.state is ExecutionState.CANCELLED:
         return old
     if old.state.is_over:
-        raise ExecutionOver(f"The run is over already: {old.state}.", state=old.state)
+        raise ExecutionOver(f"The run has already ended: {old.state}.", state=old.state)
     if old.task_id is None:
-        # Undone, it gives the schedule's lock back: whoever has a task locks its place in the queue first.
+        # The rollback releases the schedule's lock: for a run with a task, the queue row is locked first.
         with suppress(_HasTask):
             async with tx.savepoint():
                 await _cancel_held(tx, old)
                 return await _changed(tx, caller, old)
     task_id = (await _get(tx, execution_uid)).task_id
-    if task_id is None:  # ended, or gone, while we waited for its schedule
+    if task_id is None:  # ended or deleted while we waited for its schedule
         raise ExecutionOver
     try:
         await service.cancel_task(tx, ours, caller, task_id)
@@ -65,7 +65,7 @@ async def cancel_execution(tx: Tx, ours: Tasks, caller: Caller, execution_uid: s
 
 
 class _HasTask(Exception):
-    """The run waits no more: it was given a task, or has ended."""
+    """The run no longer waits: it has a task, or has ended."""
 
 
 async def _cancel_held(tx: Tx, execution: Execution) -> None:
@@ -82,10 +82,10 @@ class RunExplanation:
 
 
 async def explain_execution(tx: Tx, caller: Caller, execution_uid: str) -> RunExplanation:
-    """Why this run is not running. One that waits for others of its schedule says for which."""
+    """Why this run is not running. For a run that waits for others of its schedule, names them."""
     execution = await get_execution(tx, caller, execution_uid)
     if execution.state.is_over:
-        over = Reason(Code.OVER, f"It is over: {execution.state}.", {"state": execution.state})
+        over = Reason(Code.OVER, f"It has ended: {execution.state}.", {"state": execution.state})
         return RunExplanation(execution, [over])
     if execution.task_id is not None:
         return RunExplanation(execution, (await why.explain(tx, caller, execution.task_id)).reasons)

@@ -1,6 +1,6 @@
-"""Runs move with their tasks, in the same transaction: a start, an end, the next attempt, the schedule's counts.
+"""Moves runs with their tasks, in the same transaction: start, end, next attempt, and the schedule's counts.
 
-A run that ends makes room: what waits for a slot of ``max_concurrent`` is started in the same transaction.
+A run that ends frees its slot: the same transaction starts a run that waits for one of ``max_concurrent``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,13 +38,13 @@ _ENDS: Mapping[Change, ExecutionState] = {
 _BY_CODE: Mapping[str | None, ExecutionState] = {
     ErrorCode.TIMEOUT: ExecutionState.TIMEOUT,
     ErrorCode.INTERRUPTED: ExecutionState.INTERRUPTED,
-    None: ExecutionState.INTERRUPTED,  # put off by its handler: neither a success nor a failure
+    None: ExecutionState.INTERRUPTED,  # snoozed by its handler: neither a success nor a failure
 }
 
 
 @dataclass(slots=True)
 class _Moved:
-    """What happened to one task in one batch."""
+    """The changes of one task in one batch."""
 
     schedule_uid: str
     worker: str | None = None
@@ -58,7 +58,7 @@ class _Moved:
 
 
 class ExecutionFollower:
-    """The follower of what schedules have fired."""
+    """The follower of tasks that schedules submitted."""
 
     def __init__(self) -> None:
         self._submitter: Submitter
@@ -82,7 +82,7 @@ class ExecutionFollower:
                     await _refuse_by_hand(tx, each.task_id)
                 case _:
                     assert each.schedule_uid is not None
-                    _note(moves.setdefault(each.task_id, _Moved(each.schedule_uid)), each)
+                    _apply(moves.setdefault(each.task_id, _Moved(each.schedule_uid)), each)
         if progress:
             await tx.execute(PROGRESS, list(progress), list(progress.values()))
         if extended:
@@ -91,27 +91,27 @@ class ExecutionFollower:
             await self._move(tx, moves)
 
     async def _move(self, tx: Tx, moves: Mapping[str, _Moved]) -> None:
-        given = list(moves.values())
+        moved = list(moves.values())
         rows = await tx.fetch(
             FOLLOW,
             list(moves),
-            [each.schedule_uid for each in given],
-            [each.worker for each in given],
-            [each.started_at for each in given],
-            [each.timeout for each in given],
-            [each.state for each in given],
-            [each.again for each in given],
-            [new_execution_uid() if each.again else None for each in given],
-            [each.result for each in given],
-            [each.message for each in given],
-            [each.stack for each in given],
+            [each.schedule_uid for each in moved],
+            [each.worker for each in moved],
+            [each.started_at for each in moved],
+            [each.timeout for each in moved],
+            [each.state for each in moved],
+            [each.again for each in moved],
+            [new_execution_uid() if each.again else None for each in moved],
+            [each.result for each in moved],
+            [each.message for each in moved],
+            [each.stack for each in moved],
         )
         waiting = sorted(row["uid"] for row in rows if row["uid"] is not None)
         if waiting:
             await release_held(tx, self._submitter, waiting, patient=False)
 
 
-def _note(moved: _Moved, each: Transition) -> None:
+def _apply(moved: _Moved, each: Transition) -> None:
     moved.worker = each.worker_id or moved.worker
     moved.started_at = each.started_at or moved.started_at
     moved.timeout = each.timeout_seconds or moved.timeout
@@ -126,6 +126,6 @@ def _note(moved: _Moved, each: Transition) -> None:
 
 
 async def _refuse_by_hand(tx: Tx, task_id: str) -> None:
-    # A run that is over stays so, and its slot may have another: only the schedule can start one more.
+    # An ended run stays ended, and another may have its slot: only the schedule can start one more.
     if await tx.fetchval(HAS_RUNS, task_id):
         raise RunOfSchedule

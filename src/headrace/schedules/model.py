@@ -1,4 +1,4 @@
-"""Schedules and their runs as they are stored."""
+"""Types of schedules and runs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,24 +13,24 @@ ExecutionUid = NewType("ExecutionUid", str)
 
 
 class MisfirePolicy(StrEnum):
-    """What becomes of due times that nobody was there to fire."""
+    """The treatment of due times that were missed because no scheduler ran."""
 
-    LATEST = "latest"  # the last of them runs, the others are counted as skipped
-    ALL = "all"  # all of them run, up to a cap
-    NONE = "none"  # none of them runs
+    LATEST = "latest"  # the last one runs, the others count as skipped
+    ALL = "all"  # all run, up to a cap
+    NONE = "none"  # none runs
 
 
 class OverlapPolicy(StrEnum):
-    """What becomes of a due time that finds ``max_concurrent`` runs under way."""
+    """The treatment of a due time while ``max_concurrent`` runs are under way."""
 
-    QUEUE_ALL = "queue_all"  # it waits, up to max_waiting of them
-    QUEUE_ONE = "queue_one"  # it waits, unless another one does
-    SKIP = "skip"  # it does not run
-    CANCEL_RUNNING = "cancel_running"  # the oldest run is told to stop, and it comes in its place
+    QUEUE_ALL = "queue_all"  # it waits, up to max_waiting runs
+    QUEUE_ONE = "queue_one"  # it waits, unless another run waits
+    SKIP = "skip"  # it is skipped
+    CANCEL_RUNNING = "cancel_running"  # the oldest run is stopped, and the new one replaces it
 
 
 class ExecutionState(StrEnum):
-    """pending → running → an end; there is no way back. The database refuses every other move."""
+    """pending → running → an end state. The database refuses every other move."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -52,13 +52,13 @@ class Trigger(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScheduleSpec:
-    """A schedule as somebody wants it: one of ``cron`` and ``interval``, or neither, and then once at ``run_at``."""
+    """The properties of a schedule: either ``cron`` or ``interval``, or neither for a single run at ``run_at``."""
 
     name: str
     type: str
     cron: str | None = None
     interval: int | None = None  # seconds
-    run_at: datetime | None = None  # once; of an interval the first
+    run_at: datetime | None = None  # the single run, or the first of an interval
     timezone: str = "UTC"
     description: str | None = None
     misfire_policy: MisfirePolicy = MisfirePolicy.LATEST
@@ -119,7 +119,7 @@ class Schedule:
 
     @property
     def total_attempts(self) -> int:
-        """Attempts that are over: rows of ``task_executions``."""
+        """Ended attempts: rows of ``task_executions``."""
         return self.total_executions + self.retried_attempts
 
 

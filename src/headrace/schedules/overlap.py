@@ -1,8 +1,8 @@
-"""Overlap: what becomes of a due time while ``max_concurrent`` runs of its schedule are under way.
+"""Overlap: the treatment of a due time while ``max_concurrent`` runs of its schedule are under way.
 
-Whether it waits or is skipped is decided with the schedule locked. To cancel what runs, a task must be locked, and
-everybody takes a task before its schedule; so that happens after the commit that fired, in a transaction of its own.
-Who dies in between leaves rows that say what is to be done, and the next scheduler does it.
+Whether it waits or is skipped is decided under the schedule's lock. Canceling a run locks its task, and tasks are
+always locked before schedules; so it happens after the firing commit, in a transaction of its own. If the process dies
+in between, the rows record what to cancel, and the next scheduler does it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ from headrace.tasks.store.moves import lock_task
 log = logs.get(__name__)
 
 SUPERSEDED = "Canceled for a later run of its schedule (overlap_policy cancel_running)."
-_AT_ONCE = 200  # runs that one pass tells to stop
+_MAX_RUNS = 200  # runs stopped in one pass
 
 
 async def count_waiting(tx: Tx, plans: Sequence[Plan], activity: Mapping[str, ScheduleActivity]) -> dict[str, int]:
-    """How many runs wait of each schedule that says how many may; the others need not be counted."""
+    """Count waiting runs of schedules with a cap; the others need no count."""
     capped = {
         plan.uid: plan.max_waiting for plan in plans if plan.max_waiting is not None and activity[plan.uid].waiting
     }
@@ -35,7 +35,7 @@ async def count_waiting(tx: Tx, plans: Sequence[Plan], activity: Mapping[str, Sc
 
 
 def admitted(plan: Plan, activity: ScheduleActivity, waiting: int, times: int) -> slice:
-    """Which of so many due times have a run; the others are skipped. ``waiting`` matters where the plan has a cap."""
+    """The slice of ``times`` due times that run; the others are skipped. ``waiting`` matters if the plan has a cap."""
     free = 0 if activity.waiting else max(0, plan.max_concurrent - activity.active)
     match OverlapPolicy(plan.overlap_policy):
         case OverlapPolicy.QUEUE_ALL if plan.max_waiting is None:
@@ -52,7 +52,7 @@ def admitted(plan: Plan, activity: ScheduleActivity, waiting: int, times: int) -
 
 
 async def supersede_waiting(tx: Tx, plans: Sequence[Plan]) -> int:
-    """End runs that wait although later ones of their schedule would take their place. The schedules are locked."""
+    """End waiting runs that later ones of their schedule replace. The schedules are locked."""
     uids = [plan.uid for plan in plans if plan.overlap_policy == OverlapPolicy.CANCEL_RUNNING]
     if not uids:
         return 0
@@ -62,37 +62,37 @@ async def supersede_waiting(tx: Tx, plans: Sequence[Plan]) -> int:
 
 
 async def cancel_superseded(db: Database, tasks: Tasks) -> int:
-    """Tell runs to stop that must make room for later ones, one in each transaction; gives how many.
+    """Stop running runs that later ones replace, each in its own transaction; returns their number.
 
-    Any number of schedulers do this: whoever comes second finds that it was told.
+    Safe in several schedulers at once: the second finds the run already stopped.
     """
     async with db.transaction(readonly=True) as tx:
-        superseded = await store.list_superseded(tx, None, most=_AT_ONCE)
-    told = 0
+        superseded = await store.list_superseded(tx, None, most=_MAX_RUNS)
+    stopped = 0
     for each in superseded:
         if each.task_id is None:
             continue
         try:
             async with db.transaction() as tx:
-                told += await _cancel(tx, tasks, each.schedule_uid, each.task_id)
-        except TaskChanged:  # the next pass looks at it again
+                stopped += await _cancel(tx, tasks, each.schedule_uid, each.task_id)
+        except TaskChanged:  # the next pass handles it
             continue
         except RowsLocked:
-            # Blocked by an open transaction: that run waits for the next pass, other runs do not.
+            # Blocked by an open transaction: only this run waits for the next pass.
             log.info("scheduler.superseding_waits", schedule=each.schedule_uid, task_id=each.task_id)
         except Unavailable:
             raise
         except Exception:
-            # A follower refuses this one: the others must not suffer for it, nor what is due.
+            # A follower refuses this run: continue with the others and with what is due.
             log.exception("scheduler.not_superseded", schedule=each.schedule_uid, task_id=each.task_id)
-    if told:
-        log.info("scheduler.superseded", runs=told)
-    return told
+    if stopped:
+        log.info("scheduler.superseded", runs=stopped)
+    return stopped
 
 
 async def _cancel(tx: Tx, tasks: Tasks, schedule_uid: str, task_id: str) -> bool:
     await lock_task(tx, task_id)
-    # It may have ended meanwhile, or what was to come in its place was canceled by somebody.
+    # It may have ended meanwhile, or its replacement may have been canceled.
     if all(each.task_id != task_id for each in await store.list_superseded(tx, [schedule_uid], most=None)):
         return False
     await runs_store.note_reason(tx, task_id, SUPERSEDED)

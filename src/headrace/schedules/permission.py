@@ -1,6 +1,6 @@
-"""Which schedules somebody may have: of types that they may submit, within the caps of users.
+"""Permissions of schedules: types that their owner may submit, within the caps of users.
 
-A schedule runs with the rights of its owner, who is asked again each time it fires.
+A schedule runs with the rights of its owner, which are checked again each time it fires.
 """
 
 from datetime import timedelta
@@ -16,17 +16,17 @@ from headrace.tasks.caps import Caps, check_cap, check_labels
 from headrace.tasks.rights import Rights, rights_of_user
 from headrace.tasks.service import Tasks
 
-_TIMES = 50  # of an expression, looked at to find the shortest pause
+_SAMPLED_TIMES = 50  # due times of an expression that are examined for the shortest interval
 
 
 async def check_type(tx: Tx, tasks: Tasks, caller: Caller, type_name: str) -> None:
-    """``TypeDenied`` or ``ScopeMissing`` for a type that the caller may not have run."""
+    """``TypeDenied`` or ``ScopeMissing`` for a type that the caller may not submit."""
     known = await tasks.catalog.get(tx, type_name)
     Rights.of(caller, through=Scope.SCHEDULES_WRITE).check(known.name, known.submit)
 
 
 async def check_spec(tx: Tx, tasks: Tasks, caller: Caller, spec: ScheduleSpec, *, owner: str) -> None:
-    """Refuse a schedule that the caller may not make, or that its owner may not have."""
+    """Refuse a schedule that exceeds the permissions of the caller or of its owner."""
     await check_type(tx, tasks, caller, spec.type)
     known = await tasks.catalog.get(tx, spec.type)
     (await rights_of_user(tx, owner, [known.submit])).check(known.name, known.submit)
@@ -45,19 +45,19 @@ def _check_pause(caps: Caps, spec: ScheduleSpec) -> None:
     if not spec.is_recurring:
         return
     rhythm = Rhythm(spec.cron, spec.interval, spec.timezone)
-    times = islice(rhythm.times(rhythm.first(clock.now())), _TIMES if spec.cron else 2)
+    times = islice(rhythm.times(rhythm.first(clock.now())), _SAMPLED_TIMES if spec.cron else 2)
     if min((later - earlier for earlier, later in pairwise(times)), default=caps.schedule_interval) < (
         caps.schedule_interval
     ):
         raise ScheduleInvalid(
-            f"A schedule of a user may run every {round(caps.schedule_interval.total_seconds()):,} seconds at the most "
+            f"A user's schedule may run at most every {round(caps.schedule_interval.total_seconds()):,} seconds "
             "(HEADRACE_USER_SCHEDULE_INTERVAL).",
             fields=["cron" if spec.cron else "interval"],
             cap="schedule_interval",
         )
 
 
-# Whoever makes another one at the same moment waits here: the cap is exact.
+# Concurrent creations wait here, so that the cap is exact.
 ONE_AT_A_TIME = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.schedules.' || $1, 0))"
 COUNT = """
 SELECT count(*) FROM (
@@ -67,7 +67,7 @@ SELECT count(*) FROM (
 
 
 async def check_count(tx: Tx, caps: Caps, caller: Caller) -> None:
-    """``TooManySchedules`` if a user has as many as users may have."""
+    """``TooManySchedules`` if the user has reached the cap."""
     if caller.is_admin:
         return
     await tx.execute(ONE_AT_A_TIME, caller.user_id)

@@ -1,11 +1,11 @@
-"""How runs of schedules go when they are old, and those of deleted schedules at once."""
+"""Retention of runs: old ones, and at once those of deleted schedules."""
 
 from headrace.purging import Purge, RowRetention
 from headrace.schedules.service import purge_deleted
 
 EXECUTIONS = RowRetention(
     "task_executions",
-    # The last run of a schedule stays, however old: what became of it is what is asked about.
+    # The last run of a schedule stays regardless of age: users ask for its result.
     """
 SELECT id FROM headrace.task_executions AS run
 WHERE created_at < $1 AND finished_at < $1 AND EXISTS (

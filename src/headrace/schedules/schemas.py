@@ -1,4 +1,4 @@
-"""Schedules and runs as the API shows them."""
+"""Request and response bodies of schedules and runs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,21 +29,21 @@ from headrace.tasks.why_schemas import ReasonOut
 SCHEDULE_ID = "sch_01h455vb4pex5vsknk084sn02q"
 EXECUTION_ID = "exe_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-03-01T02:00:00Z"
-MOST_TIMES = 100
+MAX_TIMES = 100
 
 _Cron = Annotated[
     Annotated[Text, Field(min_length=1, max_length=255)] | None,
     Field(
-        description="When: five fields, with names of days and months, or a nickname such as `@daily`; read on the "
-        "wall clock of `timezone`.",
+        description="A cron expression: five fields, with names of days and months, or a nickname such as `@daily`; "
+        "in the wall clock time of `timezone`.",
         examples=["0 2 * * *"],
     ),
 ]
 _Interval = Annotated[
-    int | None, Field(ge=1, le=rules.LONGEST_INTERVAL, description="Or every so many seconds.", examples=[None])
+    int | None, Field(ge=1, le=rules.MAX_INTERVAL_SECONDS, description="Or an interval in seconds.", examples=[None])
 ]
 _RunAt = Annotated[
-    Instant | None, Field(description="Or once at this time; of an interval, the first time.", examples=[None])
+    Instant | None, Field(description="Or a single run at this time; for an interval, the first run.", examples=[None])
 ]
 _Timezone = Annotated[Text, Field(min_length=1, max_length=64, examples=["Asia/Shanghai"])]
 _Name = Annotated[Line, Field(min_length=1, max_length=255, pattern=r"\S", examples=["Nightly report"])]
@@ -51,46 +51,52 @@ _Description = Annotated[Annotated[Text, Field(max_length=10_000)] | None, Field
 _Policy = Annotated[
     MisfirePolicy,
     Field(
-        description="What becomes of due times that nobody was there to fire: the `latest` runs, `all` of them up to a "
-        "limit, or `none`. The others are counted in `skipped_runs`."
+        description="The treatment of due times that were missed because no scheduler ran: the `latest` runs, `all` up "
+        "to a limit, or `none`. The others count in `skipped_runs`."
     ),
 ]
 _Duration = Annotated[
-    int, Field(ge=1, le=rules.LONGEST_RUN, description="How long a run may take before it is asked to stop.")
+    int,
+    Field(
+        ge=1, le=rules.MAX_RUN_SECONDS, description="The maximum duration of a run before it receives a stop request."
+    ),
 ]
 _Grace = Annotated[
     int,
-    Field(ge=0, lt=rules.LONGEST_RUN, description="Seconds it then has until it is killed; less than the duration."),
+    Field(
+        ge=0,
+        lt=rules.MAX_RUN_SECONDS,
+        description="Seconds from the stop request until it is killed; less than the duration.",
+    ),
 ]
 _Extension = Annotated[
-    int, Field(ge=0, le=rules.LONGEST_RUN, description="How many seconds more a run may ask for while it runs.")
+    int, Field(ge=0, le=rules.MAX_RUN_SECONDS, description="The maximum extension in seconds that a run may request.")
 ]
-_Retries = Annotated[int, Field(ge=0, le=rules.MOST_RETRIES, description="How often a failed run is tried again.")]
+_Retries = Annotated[int, Field(ge=0, le=rules.MAX_RETRIES, description="The number of retries of a failed run.")]
 _Concurrent = Annotated[
     int,
-    Field(
-        ge=1, le=1_000_000, description="Runs at once, over all machines. `overlap_policy` says what becomes of more."
-    ),
+    Field(ge=1, le=1_000_000, description="Concurrent runs over all machines. `overlap_policy` decides about more."),
 ]
 _Overlap = Annotated[
     OverlapPolicy,
     Field(
-        description="What becomes of a due time that finds `max_concurrent` runs under way: `queue_all` lets it wait "
-        "as `PENDING`, `queue_one` too unless another one waits, `skip` leaves it out, `cancel_running` tells the "
-        "oldest run to stop and puts it in its place. What is left out is counted in `skipped_runs`."
+        description="The treatment of a due time while `max_concurrent` runs are under way: `queue_all` lets it wait "
+        "as `PENDING`, `queue_one` does so unless another run waits, `skip` skips it, `cancel_running` stops the "
+        "oldest run and replaces it. Skipped times count in `skipped_runs`."
     ),
 ]
 _Waiting = Annotated[
-    Annotated[int, Field(ge=1, le=rules.MOST_WAITING)] | None,
+    Annotated[int, Field(ge=1, le=rules.MAX_WAITING)] | None,
     Field(
-        description="With `queue_all`: how many runs may wait. Further due times are left out. Null: any number.",
+        description="With `queue_all`: the maximum of waiting runs. Further due times are skipped. Null: no limit.",
         examples=[None],
     ),
 ]
 _Priority = Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Higher starts first.")]
-_Labels = Annotated[Labels, Field(description="Only a worker that has all of these runs it.")]
+_Labels = Annotated[Labels, Field(description="Only a worker with all these labels runs it.")]
 _Data = Annotated[
-    Any, Field(description="What the handler is given: JSON of at most 10 KB that fits the type.", examples=[{}])
+    Any,
+    Field(description="The payload for the handler: JSON of at most 10 KB that is valid for the type.", examples=[{}]),
 ]
 
 
@@ -99,7 +105,7 @@ class _Body(BaseModel):
 
 
 class ScheduleIn(_Body):
-    """A schedule to make. When it runs is said by `cron`, by `interval`, or, for a single run, by `run_at`."""
+    """A new schedule. Set `cron`, `interval`, or, for a single run, `run_at`."""
 
     name: _Name
     type: Annotated[Text, Field(min_length=1, max_length=255, examples=["report.build"])]
@@ -129,7 +135,7 @@ _MAY_BE_NULL = frozenset({"cron", "interval", "run_at", "description", "data", "
 
 
 class ScheduleChangeIn(_Body):
-    """What to change; what is left out stays. Saying `cron`, `interval` or `run_at` replaces the others."""
+    """Changes; omitted fields stay unchanged. Setting `cron`, `interval` or `run_at` replaces the others."""
 
     name: _Name | None = None
     cron: _Cron = None
@@ -151,12 +157,12 @@ class ScheduleChangeIn(_Body):
     data: _Data = None
 
     def changes(self) -> dict[str, Any]:
-        given = {name: getattr(self, name) for name in self.model_fields_set}
-        return {name: value for name, value in given.items() if value is not None or name in _MAY_BE_NULL}
+        values = {name: getattr(self, name) for name in self.model_fields_set}
+        return {name: value for name, value in values.items() if value is not None or name in _MAY_BE_NULL}
 
 
 class ScheduleItemOut(BaseModel):
-    """A schedule and how it has done, as lists have it."""
+    """A schedule and its counts, as in lists."""
 
     id: str = Field(examples=[SCHEDULE_ID])
     user_id: str
@@ -180,23 +186,23 @@ class ScheduleItemOut(BaseModel):
     priority: int
     labels: dict[str, Any]
     data: Any = Field(examples=[{}])
-    total_executions: int = Field(description="Runs that are over: a due time counts once, whatever its attempts.")
+    total_executions: int = Field(description="Ended runs: a due time counts once, regardless of its attempts.")
     succeeded_executions: int = Field(description="Runs whose last attempt succeeded.")
     failed_executions: int = Field(description="Runs whose last attempt ended as `FAILED` or `TIMED_OUT`.")
     consecutive_failures: int = Field(description="Failed runs since the last success.")
-    total_attempts: int = Field(description="Attempts that are over, each counted.")
+    total_attempts: int = Field(description="Ended attempts, each counted.")
     skipped_runs: int = Field(
-        description="Due times that did not run: missed and not made up for, or left out by `overlap_policy`."
+        description="Due times that did not run: missed and not caught up, or skipped by `overlap_policy`."
     )
     last_executed_at: datetime | None
     last_failure_error: str | None
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
-    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only this version.")
 
     @classmethod
     def of(cls, schedule: Schedule) -> Self:
-        # One name for a thing over the whole API; the table keeps the document's.
+        # One name over the whole API; the table keeps the specification's name.
         renamed = {
             "id": schedule.uid,
             "cron": schedule.cron_expr,
@@ -212,12 +218,12 @@ class ScheduleItemOut(BaseModel):
 
 
 class ScheduleOut(ScheduleItemOut):
-    """A schedule and how it has done."""
+    """A schedule and its counts."""
 
     warnings: list[ReasonOut] = Field(
         default=[],
-        description="Why its runs would wait: no worker that is alive takes them; or that it was due in the past. None "
-        "while it is disabled.",
+        description="Why its runs would wait: no live worker takes them; or that it was due in the past. Empty while "
+        "it is disabled.",
     )
 
     @classmethod
@@ -228,9 +234,9 @@ class ScheduleOut(ScheduleItemOut):
 
 
 class DisabledOut(ScheduleOut):
-    """A schedule that fires no more."""
+    """A disabled schedule."""
 
-    canceled_runs: int = Field(default=0, description="Runs that had not begun, and were canceled with this request.")
+    canceled_runs: int = Field(default=0, description="Waiting runs that this request canceled.")
 
     @classmethod
     def of_disabled(cls, disabled: Disabled) -> Self:
@@ -240,13 +246,15 @@ class DisabledOut(ScheduleOut):
 
 
 class PreviewIn(_Body):
-    """When something would run."""
+    """A timing to preview."""
 
     cron: _Cron = None
     interval: _Interval = None
     timezone: _Timezone = "UTC"
-    after: Annotated[Instant | None, Field(description="From this time on; now by default.", examples=[None])] = None
-    count: Annotated[int, Field(ge=1, le=MOST_TIMES)] = 5
+    after: Annotated[
+        Instant | None, Field(description="The start of the preview; now by default.", examples=[None])
+    ] = None
+    count: Annotated[int, Field(ge=1, le=MAX_TIMES)] = 5
 
     def rhythm(self) -> Rhythm:
         return Rhythm(self.cron, self.interval, self.timezone)
@@ -259,8 +267,8 @@ class TimesOut(BaseModel):
 
 
 class ScheduleStatisticsOut(BaseModel):
-    """How a schedule has done. The counts are those of its runs that are over; a run that succeeds at its second
-    attempt is one success, and two attempts."""
+    """Statistics of a schedule. Counts are those of ended runs; a run that succeeds at its second attempt is one
+    success and two attempts."""
 
     schedule_id: str = Field(examples=[SCHEDULE_ID])
     total_executions: int
@@ -269,12 +277,12 @@ class ScheduleStatisticsOut(BaseModel):
     consecutive_failures: int
     total_attempts: int
     skipped_runs: int
-    success_rate: float | None = Field(description="Of those that are over; null before the first.")
+    success_rate: float | None = Field(description="Of ended runs; null before the first.")
     last_executed_at: datetime | None
     last_failure_error: str | None
-    pending: int = Field(description="Runs that wait now.")
-    running: int = Field(description="Runs that run now.")
-    average_ms: float | None = Field(description="How long the last ones took.")
+    pending: int = Field(description="Waiting runs.")
+    running: int = Field(description="Running runs.")
+    average_ms: float | None = Field(description="The average duration of the last runs.")
     p95_ms: float | None
     longest_ms: int | None
 
@@ -302,7 +310,7 @@ class ScheduleStatisticsOut(BaseModel):
 
 
 class ExecutionItemOut(BaseModel):
-    """A run, without its result and its stack. Each attempt is one."""
+    """A run without its result and stack. Each attempt is a run of its own."""
 
     id: str = Field(examples=[EXECUTION_ID])
     schedule_id: str = Field(examples=[SCHEDULE_ID])
@@ -310,14 +318,14 @@ class ExecutionItemOut(BaseModel):
     type: str = Field(examples=["report.build"])
     status: AsShown[ExecutionState]
     trigger_type: Trigger
-    trigger_by: str | None = Field(description="Who ran it by hand.")
+    trigger_by: str | None = Field(description="The user who ran it by hand.")
     scheduled_at: datetime = Field(description="When it was due.", examples=[_AT])
     started_at: datetime | None
-    deadline_at: datetime | None = Field(description="When it is asked to stop; later after an extension.")
+    deadline_at: datetime | None = Field(description="When it receives a stop request; later after an extension.")
     finished_at: datetime | None
     duration_ms: int
     progress: int = Field(description="0 to 100.")
-    retry_count: int = Field(description="Which attempt it is: 0 for the first.")
+    retry_count: int = Field(description="The number of the retry: 0 for the first attempt.")
     run_by: str | None = Field(description="The worker.")
     task_id: str | None = Field(description="The task that runs it; null while it waits for other runs to end.")
     error_message: str | None
@@ -340,12 +348,12 @@ class ExecutionItemOut(BaseModel):
 class ExecutionOut(ExecutionItemOut):
     """A run."""
 
-    result: str | None = Field(description="JSON; longer than 64 KB it is cut, and says so at its end.")
-    error_stack: str | None = Field(description="Where it failed; of a long one the top of the stack.")
+    result: str | None = Field(description="JSON, truncated at 64 KB with a mark at the end.")
+    error_stack: str | None = Field(description="The stack trace, truncated to the innermost frames.")
 
 
 class RunWhyOut(BaseModel):
-    """Why a run is not running. The first reason is the one to look at first."""
+    """Why a run is not running, the most important reason first."""
 
     execution_id: str = Field(examples=[EXECUTION_ID])
     status: AsShown[ExecutionState]

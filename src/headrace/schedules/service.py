@@ -1,4 +1,4 @@
-"""What people do with schedules. Each reaches only their own, administrators all; every change is audited."""
+"""Verbs of schedules. Users reach only their own, administrators all; every change is audited."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ from headrace.schedules.submission import Plan
 from headrace.sql import Mark
 from headrace.tasks.service import Tasks, stop_waiting
 
-EVERYBODY = "*"
-_AT_ONCE = 2000  # runs that go with the schedule itself: few have more, and nobody waits for long
+EVERY_USER = "*"
+_MAX_RUNS = 2000  # runs deleted with the schedule at once: few have more, and the request stays short
 _WITH_SCHEDULE = "Canceled while it waited: its schedule was disabled."
 _RHYTHM = frozenset({"cron", "interval", "run_at", "timezone"})
 
@@ -38,7 +38,7 @@ _RHYTHM = frozenset({"cron", "interval", "run_at", "timezone"})
 async def create_schedule(
     tx: Tx, tasks: Tasks, caller: Caller, spec: ScheduleSpec, *, now: datetime | None = None
 ) -> Schedule:
-    """Make a schedule as the caller's own; ``ScheduleInvalid`` names the field that breaks a rule."""
+    """Create a schedule of the caller; ``ScheduleInvalid`` names the invalid field."""
     await rules.check_spec(tx, tasks.catalog, spec, user_id=caller.user_id)
     await permission.check_spec(tx, tasks, caller, spec, owner=caller.user_id)
     await permission.check_count(tx, tasks.caps, caller)
@@ -52,7 +52,7 @@ async def create_schedule(
 async def ensure_schedule(
     tx: Tx, who: Who, uid: str, spec: ScheduleSpec, *, user_id: str, now: datetime | None = None
 ) -> bool:
-    """Make a schedule that ships with a program, unless it is there; whatever was done to it since is left alone.
+    """Create a schedule that ships with a program, unless it exists; later changes by users stay.
 
     Its type need not be registered yet: the worker that runs it may start later.
     """
@@ -73,7 +73,7 @@ async def _store(
 
 
 def _first_run(spec: ScheduleSpec, now: datetime) -> datetime | None:
-    """When a schedule is due first. One that is disabled has no next run, unless it is to run but once."""
+    """The first due time. A disabled schedule has none, unless it is a single run."""
     if not spec.is_recurring:
         return spec.run_at
     if not spec.enabled:
@@ -95,19 +95,21 @@ async def update_schedule(
     expected: int | None = None,
     now: datetime | None = None,
 ) -> Schedule:
-    """Change some fields of a schedule. What runs goes on as it began; runs to come are as it says now. The same values
-    again change nothing.
+    """Change some fields of a schedule. Running runs are not affected; later runs use the new values. Idempotent.
 
-    The next run stays when it was, unless it is changed by what by or whether the schedule runs.
+    The next run stays unchanged, unless the timing or ``enabled`` changes.
     """
     old = await _hold(tx, caller, uid, expected)
     if "type" in changes and changes["type"] != old.type:
-        raise ScheduleInvalid("A schedule keeps its type: make another one for another type.", fields=["type"])
+        raise ScheduleInvalid("The type of a schedule cannot change: create another schedule.", fields=["type"])
     spec = replace(_spec_of(old, changes), **changes)
-    if _says(spec) == _says(_spec_of(old, {})) and changes.get("run_at", old.next_run) == old.next_run:
+    if (
+        _stored_values(spec) == _stored_values(_spec_of(old, {}))
+        and changes.get("run_at", old.next_run) == old.next_run
+    ):
         return old
     fired_once = not spec.is_recurring and spec.run_at is None and not _RHYTHM & changes.keys()
-    if changes != {"enabled": False}:  # whatever has become of its type or its zone: it can always be stopped
+    if changes != {"enabled": False}:  # a schedule can always be disabled, even if its type or zone is gone
         checked = replace(spec, run_at=old.created_at) if fired_once else spec
         await rules.check_spec(tx, tasks.catalog, checked, user_id=old.user_id)
         await permission.check_spec(tx, tasks, caller, spec, owner=old.user_id)
@@ -124,7 +126,7 @@ async def update_schedule(
 
 
 def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
-    # A change from one way of saying when to another leaves the others behind.
+    # Setting one kind of timing clears the others.
     kept = not {"cron", "interval", "run_at"} & {name for name, value in changes.items() if value is not None}
     return ScheduleSpec(
         name=schedule.name,
@@ -142,20 +144,20 @@ def _spec_of(schedule: Schedule, changes: Mapping[str, Any]) -> ScheduleSpec:
         max_retries=schedule.max_retries,
         max_concurrent=schedule.max_concurrent,
         overlap_policy=schedule.overlap_policy,
-        max_waiting=schedule.max_waiting if _queues_all(changes) else None,
+        max_waiting=schedule.max_waiting if _keeps_max_waiting(changes) else None,
         priority=schedule.priority,
         labels=schedule.labels,
         data=schedule.data,
     )
 
 
-def _queues_all(changes: Mapping[str, Any]) -> bool:
-    """Whether a cap on what waits may stay: it goes with the policy that it belongs to."""
+def _keeps_max_waiting(changes: Mapping[str, Any]) -> bool:
+    """Whether max_waiting stays: it is cleared with the policy it belongs to."""
     return OverlapPolicy(changes.get("overlap_policy", OverlapPolicy.QUEUE_ALL)) is OverlapPolicy.QUEUE_ALL
 
 
-def _says(spec: ScheduleSpec) -> tuple[ScheduleSpec, str]:
-    """What is kept of it but for the next run. The data as JSON, where 1, 1.0 and true are not the same."""
+def _stored_values(spec: ScheduleSpec) -> tuple[ScheduleSpec, str]:
+    """The stored values without the next run. The data as JSON, where 1, 1.0 and true differ."""
     return replace(spec, run_at=None, data=None), json.dumps(spec.data, sort_keys=True)
 
 
@@ -173,9 +175,9 @@ def _action(old: Schedule, new: Schedule) -> Action:
 
 
 async def enable_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None) -> Schedule:
-    """Let a schedule run again, from now on: what was due meanwhile is not made up for. Twice changes nothing.
+    """Let a schedule run again from now on; times due meanwhile are not caught up. Idempotent.
 
-    A single run whose time has passed is late, and its ``misfire_policy`` says what becomes of it.
+    For a single run whose time has passed, its ``misfire_policy`` applies.
     """
     return await _switch(tx, tasks, caller, uid, enabled=True, expected=expected)
 
@@ -189,22 +191,22 @@ class Disabled:
 async def disable_schedule(
     tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, expected: int | None = None, cancel_pending: bool = False
 ) -> Disabled:
-    """Fire no more. What runs goes on, and so does what waits, unless ``cancel_pending``. Twice changes nothing."""
+    """Stop firing. Running runs continue, and so do waiting ones, unless ``cancel_pending``. Idempotent."""
     if not cancel_pending:
         return Disabled(await _switch(tx, tasks, caller, uid, enabled=False, expected=expected), 0)
     schedule = await _switch(tx, tasks, caller, uid, enabled=False, expected=expected)
     canceled = await _cancel_pending(tx, tasks, uid)
     if canceled:
-        runs = Resource(ResourceType.EXECUTION, EVERYBODY, {"name": schedule.name}, f"{uid}/{EVERYBODY}")
+        runs = Resource(ResourceType.EXECUTION, EVERY_USER, {"name": schedule.name}, f"{uid}/{EVERY_USER}")
         await audit.record(tx, caller.who, Action.UPDATED, runs, data={"verb": "cancel", "count": str(canceled)})
     return Disabled(await _get(tx, uid), canceled)
 
 
 async def _cancel_pending(tx: Tx, tasks: Tasks, uid: str) -> int:
-    """End every run that has not begun. The caller has locked the schedule, and so nobody can be waited for who has a
-    task and wants the schedule."""
+    """End every run that has not begun. The caller holds the schedule's lock, so this must not wait for a transaction
+    that holds a task and wants the schedule."""
     canceled = 0
-    while held := await runs_store.list_waiting(tx, uid, limit=_AT_ONCE):  # first: they would take the others' places
+    while held := await runs_store.list_waiting(tx, uid, limit=_MAX_RUNS):  # first: they would take the freed slots
         canceled += await runs_store.cancel_held(tx, held, message=_WITH_SCHEDULE)
     queued = await runs_store.list_queued(tx, uid)
     return canceled + await stop_waiting(tx, tasks, queued, message=_WITH_SCHEDULE)
@@ -218,31 +220,31 @@ async def _switch(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, enabled: bo
 
 
 async def delete_schedule(tx: Tx, caller: Caller, uid: str, *, expected: int | None = None) -> None:
-    """Remove a schedule and its history. What runs goes on as a task; what waits for a slot is gone. To keep the
+    """Remove a schedule and its history. Running runs continue as tasks; waiting ones are removed. To keep the
     history, disable it instead.
 
-    With this commit it is gone for everybody. Of a long history the rest goes by and by (``purge_deleted``).
+    With this commit it is deleted for all callers. The rest of a long history is purged later (``purge_deleted``).
     """
     old = await _hold(tx, caller, uid, expected)
     await store.delete_schedule(tx, uid)
-    await store.purge_runs(tx, uid, limit=_AT_ONCE)
+    await store.purge_runs(tx, uid, limit=_MAX_RUNS)
     await audit.record(tx, caller.who, Action.DELETED, _resource(old), old=old)
 
 
 async def purge_deleted(tx: Tx, limit: int) -> int:
-    """Remove some of what deleted schedules have left behind; gives how many rows went. Killed, the next one goes on:
-    each commit leaves a schedule that is gone for everybody, with fewer runs."""
+    """Purge some history of deleted schedules; returns the number of rows. After a kill the next call continues: each
+    commit leaves a deleted schedule with fewer runs."""
     gone = 0
     while gone < limit and (uid := await store.lock_deleted(tx)) is not None:
         went = await store.purge_runs(tx, uid, limit=limit - gone)
-        if went == 0:  # what is left is just moving
+        if went == 0:  # the remaining runs are locked
             break
         gone += went
     return gone
 
 
 async def run_schedule(tx: Tx, tasks: Tasks, caller: Caller, uid: str, *, now: datetime | None = None) -> Execution:
-    """Run it once now, enabled or not; its own times stay as they are. Within ``max_concurrent``, or it waits."""
+    """Run it once now, enabled or not; its own times stay unchanged. Beyond ``max_concurrent`` it waits."""
     schedule = await _hold(tx, caller, uid, None)
     await permission.check_type(tx, tasks, caller, schedule.type)
     plan = Plan(**{name: getattr(schedule, name) for name in Plan.__dataclass_fields__})
@@ -270,18 +272,18 @@ async def get_schedule(tx: Tx, caller: Caller, uid: str) -> Schedule:
 async def list_schedules(
     tx: Tx, caller: Caller, wanted: ScheduleFilter, *, older_than: Mark | None = None, limit: int
 ) -> Sequence[Schedule]:
-    """Schedules, newest first. Only administrators list somebody else's, or everybody's."""
+    """Schedules, newest first. Only administrators list other users' schedules."""
     await check_owner(tx, caller, wanted.user_id, ResourceType.SCHEDULED_TASK)
     return await store.list_schedules(tx, wanted, older_than=older_than, limit=limit)
 
 
 async def check_owner(tx: Tx, caller: Caller, user_id: str | None, kind: ResourceType) -> None:
-    """Let only administrators look at what is not theirs, and note it."""
+    """Let only administrators list other users' rows, and audit it."""
     if user_id == caller.user_id:
         return
     if not caller.is_admin:
         raise AdminOnly("Only an administrator may list other people's schedules and runs.")
-    await audit.record(tx, caller.who, Action.READ, Resource(kind, "*"), data={"user_id": user_id or EVERYBODY})
+    await audit.record(tx, caller.who, Action.READ, Resource(kind, "*"), data={"user_id": user_id or EVERY_USER})
 
 
 async def upcoming(tx: Tx, caller: Caller, uid: str, *, count: int, now: datetime | None = None) -> Sequence[datetime]:
@@ -298,7 +300,7 @@ async def upcoming(tx: Tx, caller: Caller, uid: str, *, count: int, now: datetim
 
 
 async def preview(tx: Tx, rhythm: Rhythm, *, count: int, after: datetime | None = None) -> Sequence[datetime]:
-    """The next due times of a rhythm that nobody has saved yet; the same refusals as when it is saved."""
+    """The next due times of an unsaved rhythm; the same errors as when it is saved."""
     rules.check_rhythm(ScheduleSpec("preview", "preview", rhythm.cron, rhythm.interval, timezone=rhythm.timezone))
     at = await store.clock(tx, after)
     if not 1970 <= at.year <= 9000:
@@ -308,7 +310,7 @@ async def preview(tx: Tx, rhythm: Rhythm, *, count: int, after: datetime | None 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How a schedule has done. The counts equal its runs that are over."""
+    """Statistics of a schedule. The counts equal its ended runs."""
 
     schedule: Schedule
     figures: Figures
@@ -334,8 +336,8 @@ async def _reach(tx: Tx, caller: Caller, uid: str) -> Schedule:
 
 
 async def _hold(tx: Tx, caller: Caller, uid: str, expected: int | None) -> Schedule:
-    """The schedule as it is and stays until this transaction ends."""
-    await _reach(tx, caller, uid)  # before the lock: nobody holds up what they may not see
+    """The schedule, locked until this transaction ends."""
+    await _reach(tx, caller, uid)  # before the lock: unauthorized callers must not block a schedule
     schedule = await store.lock_schedule(tx, uid)
     if schedule is None:
         raise ScheduleNotFound

@@ -1,4 +1,4 @@
-"""Turning runs into tasks: one statement for many, and nobody suffers for a run that cannot be submitted."""
+"""Submits tasks for runs: one statement for many, and a refused run does not affect the others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from headrace.tasks.submit import Submitter
 
 @dataclass(slots=True)
 class Run:
-    """A run that is to start: of which schedule it is, and, once it was tried, its task or why it has none."""
+    """A run to start: its schedule, and after the submission its task or the refusal."""
 
     schedule: "Plan"
     execution_uid: str
     task_id: str | None = None
     refused: HeadraceError | None = None
-    blocked: bool = False  # whether another transaction has locked the units of its owner: it is tried again later
-    who: Who | None = None  # who runs it by hand: their request is told with its events
+    blocked: bool = False  # another transaction locks the units of its owner: it is retried later
+    who: Who | None = None  # who runs it by hand: events carry their request id
 
     def spec(self) -> TaskSpec:
         spec = self.schedule.spec()
@@ -33,7 +33,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What of a schedule its runs need."""
+    """The properties of a schedule that its runs need."""
 
     uid: str
     user_id: str
@@ -76,11 +76,11 @@ LOCK_UNITS_OF = "SELECT headrace.lock_units_of($1) AS user_id"
 
 
 async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run], *, patient: bool) -> None:
-    """Submit a task for each run, with the rights of the schedule's owner. One that is refused (its type is gone or no
-    longer for them, its data no longer fit) says so.
+    """Submit a task for each run, with the rights of the schedule's owner. A refused run (type gone or no longer
+    permitted, data no longer valid) records the reason.
 
-    One that costs something while another transaction has locked the units of its owner is ``blocked``, and the others
-    do not wait for it; if ``patient`` it waits a while, and then raises ``RowsLocked``.
+    A metered run is ``blocked`` while another transaction locks the units of its owner, and the others do not wait for
+    it; if ``patient`` it waits a while, and then raises ``RowsLocked``.
     """
     by_user: dict[str, list[Run]] = {}
     for run in runs:
@@ -91,7 +91,7 @@ async def submit_runs(tx: Tx, submitter: Submitter, runs: Iterable[Run], *, pati
     if metered and not patient:
         payers = [user_id for user_id, theirs in by_user.items() if any(run.schedule.type in metered for run in theirs)]
         locked = {row["user_id"] for row in await tx.fetch(LOCK_UNITS_OF, payers)}
-    for user_id, theirs in sorted(by_user.items()):  # in one order: two that fire at once make no deadlock of lanes
+    for user_id, theirs in sorted(by_user.items()):  # in a fixed order: concurrent firings must not deadlock on lanes
         await _submit(tx, submitter, [run for run in theirs if run.schedule.type not in metered], user_id)
         costly = [run for run in theirs if run.schedule.type in metered]
         if user_id in locked:
@@ -105,11 +105,11 @@ async def _is_metered(tx: Tx, submitter: Submitter, type_name: str) -> bool:
     try:
         return await submitter.is_metered(tx, type_name)
     except Invalid:
-        return False  # it is refused as what it is when it is submitted
+        return False  # the submission refuses an unknown type
 
 
 async def _submit_metered(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: str) -> None:
-    """Submit runs that cost something: a refusal for want of units is the database's, and undoes what was written."""
+    """Submit metered runs: the database refuses them for lack of units, which rolls back their writes."""
     if not runs:
         return
     try:
@@ -123,7 +123,7 @@ async def _submit_metered(tx: Tx, submitter: Submitter, runs: Sequence[Run], use
             for run in runs:
                 run.refused = exhausted
             return
-    # As many as can be paid for, the first ones first. Once nothing is left the others need not be tried.
+    # As many as the units allow, in order. Once none are left the others are not tried.
     for number, run in enumerate(runs):
         await _submit_metered(tx, submitter, [run], user_id)
         if isinstance(run.refused, QuotaExhausted) and run.refused.details.get("left") == 0:
@@ -136,7 +136,7 @@ async def _submit(tx: Tx, submitter: Submitter, runs: Sequence[Run], user_id: st
     if not runs:
         return
     try:
-        # Refusals come before anything is written: the transaction goes on.
+        # Refusals come before any write: the transaction continues.
         task_ids = await submitter.submit_many(tx, [run.spec() for run in runs], user_id=user_id, rights=None)
     except (Invalid, TypeDenied) as refused:
         if len(runs) == 1:

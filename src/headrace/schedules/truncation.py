@@ -1,37 +1,37 @@
-"""What of a result and of an error is kept with a run: bounded, and visibly so. S-12.
+"""Truncates results and errors of runs, with a visible mark. S-12.
 
-Limits count bytes of UTF-8, and the mark of a cut is within them; no character is cut in two.
+Limits count bytes of UTF-8 and include the mark; no character is split.
 """
 
-RESULT_LIMIT = 65_536
-STACK_LIMIT = 10_240
-_MESSAGE_LIMIT = 2_000
+MAX_RESULT_BYTES = 65_536
+MAX_STACK_BYTES = 10_240
+_MAX_MESSAGE_CHARACTERS = 2_000
 _TRACEBACK = "Traceback (most recent call last)"
 _CUT = "[cut: the top of the stack follows]\n"
 
 
 def result_text(result: bytes | None) -> str | None:
-    """The result's JSON; longer than 64 KB it is cut, and ends with a mark that says how long it was."""
+    """The result's JSON; above 64 KB it is truncated, with a mark of its full length."""
     if result is None:
         return None
-    if len(result) <= RESULT_LIMIT:
+    if len(result) <= MAX_RESULT_BYTES:
         return result.decode()
     mark = f"…[cut: {len(result):,} bytes]"
-    return result[: RESULT_LIMIT - len(mark.encode())].decode(errors="ignore") + mark
+    return result[: MAX_RESULT_BYTES - len(mark.encode())].decode(errors="ignore") + mark
 
 
 def error_texts(text: str | None) -> tuple[str | None, str | None]:
-    """What went wrong in a line or few, and the stack if there is one.
+    """The error message, and the stack if there is one.
 
-    Python writes the top of the stack, where it happened, last: of a long one the end is kept.
+    Python prints the innermost frame last: of a long stack the end is kept.
     """
-    # One that begins with … has lost its beginning already (storable.text).
+    # A text that begins with … was truncated before (storable.text).
     if text is None or not (_TRACEBACK in text or text.startswith("…")):
-        return (None if text is None else text[:_MESSAGE_LIMIT]), None
+        return (None if text is None else text[:_MAX_MESSAGE_CHARACTERS]), None
     lines = [line for line in text.splitlines() if line.strip(" |+-")]
-    message = lines[-1].strip()[:_MESSAGE_LIMIT]
+    message = lines[-1].strip()[:_MAX_MESSAGE_CHARACTERS]
     encoded = text.encode()
-    if len(encoded) <= STACK_LIMIT:
+    if len(encoded) <= MAX_STACK_BYTES:
         return message, text
-    kept = encoded[-(STACK_LIMIT - len(_CUT)) :].decode(errors="ignore")
+    kept = encoded[-(MAX_STACK_BYTES - len(_CUT)) :].decode(errors="ignore")
     return message, f"{_CUT}{kept}"

@@ -1,4 +1,4 @@
-"""Registration, logins, passwords, and the end of an account."""
+"""Registration, logins, passwords, and deletion of accounts."""
 
 from datetime import timedelta
 from typing import Annotated, ClassVar, Literal, Self
@@ -12,13 +12,13 @@ class AccountsSettings(Group):
     title: ClassVar[str] = "Accounts"
 
     registration: Literal["open", "closed"] = setting(
-        "Whether strangers may register. When closed, an administrator makes accounts. `headrace up` opens it where it "
-        "listens to this machine alone, and says so, unless you have set it.",
+        "Whether new users may register. When closed, an administrator creates accounts. `headrace up` opens it where "
+        "it listens only on this machine, and reports that, unless you have set it.",
         "closed",
     )
-    session_lifetime: Duration = setting("How long a login lasts at the most.", timedelta(days=30))
-    session_idle_lifetime: Duration = setting("How long a login lasts without being used.", timedelta(days=7))
-    password_min_length: Annotated[int, Field(ge=8, le=128)] = setting("The fewest characters of a new password.", 10)
+    session_lifetime: Duration = setting("The maximum lifetime of a login.", timedelta(days=30))
+    session_idle_lifetime: Duration = setting("The lifetime of an unused login.", timedelta(days=7))
+    password_min_length: Annotated[int, Field(ge=8, le=128)] = setting("The minimum length of a new password.", 10)
     argon2_time_cost: Annotated[int, Field(ge=1, le=20)] = setting(
         "Argon2id passes. Changed parameters take effect for each user at the next login.", 3
     )
@@ -33,21 +33,21 @@ class AccountsSettings(Group):
         "The first pause after that; it doubles with each further failure.", timedelta(seconds=1)
     )
     login_block_max: Duration = setting(
-        "The longest pause: an attacker is slowed, and the owner is held up for no longer than this once the guessing "
-        "ends. Where the owner logged in lately, pauses that others cause elsewhere do not count.",
+        "The longest pause: it slows an attacker, and delays the owner for at most this long after the guessing "
+        "ends. In networks of recent logins, pauses caused from elsewhere do not apply.",
         timedelta(minutes=5),
     )
     login_forget_after: Duration = setting(
-        "Failures are forgotten when none was added for this long.", timedelta(hours=1)
+        "Failures are forgotten after this long without a new one.", timedelta(hours=1)
     )
     account_deletion_grace: OptionalDuration = setting(
-        "How long a user who asked for the end of their account can still change their mind; nobody can log in "
-        "meanwhile. `0s` begins at once.",
+        "How long a user can undo the requested deletion of their account; other logins are refused meanwhile. `0s` "
+        "begins at once.",
         timedelta(days=7),
     )
     wechat_app_id: str | None = setting("The mini-program's AppID; unset, WeChat login is off.", None)
     wechat_app_secret: SecretStr | None = setting("The mini-program's AppSecret.", None)
-    wechat_base_url: HttpUrl = setting("Where WeChat's server API answers.", HttpUrl("https://api.weixin.qq.com"))
+    wechat_base_url: HttpUrl = setting("The URL of WeChat's server API.", HttpUrl("https://api.weixin.qq.com"))
 
     @model_validator(mode="after")
     def _check_accounts(self) -> Self:

@@ -12,12 +12,12 @@ class AuditSettings(Group):
     title: ClassVar[str] = "Audit"
 
     audit_seal_interval: Duration = setting(
-        "How often new events of the audit trail are sealed: from then on a change to them is found.",
+        "How often new events of the audit trail are sealed; changes of sealed events are detected.",
         timedelta(minutes=5),
     )
     audit_signing_key: SecretStr | None = setting(
-        "Signs every seal (Ed25519): 32 bytes in base64, `openssl rand -base64 32` makes them. Keep it where whoever "
-        "owns the database cannot read it. Unset, seals are chained but not signed.",
+        "Signs every seal (Ed25519): 32 bytes in base64, `openssl rand -base64 32` makes them. Store it where the "
+        "database's owner cannot read it. Unset, seals are chained but not signed.",
         None,
     )
     audit_trusted_keys: Words = setting(

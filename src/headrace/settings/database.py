@@ -1,4 +1,4 @@
-"""How to reach PostgreSQL, and how long to put up with it."""
+"""The connection to PostgreSQL, and its timeouts."""
 
 from datetime import timedelta
 from typing import ClassVar, Self
@@ -18,17 +18,17 @@ class DatabaseSettings(Group):
     )
     database_owner_url: SecretStr | None = setting(
         "The same database as a user who may change the schema (a member of `headrace_owner`), for `headrace migrate` "
-        "and what else makes tables. No process that stays up needs it. Unset, the one above.",
+        "and other commands that create tables. No long-running process needs it. Unset, the one above.",
         None,
     )
     database_pooled: bool = setting(
-        "Whether `HEADRACE_DATABASE_URL` leads to a pooler in transaction mode, such as PgBouncer. Then nothing is "
-        "left on a connection, and notifications are not waited for; `HEADRACE_DATABASE_OWNER_URL` names the server "
+        "Whether `HEADRACE_DATABASE_URL` leads to a pooler in transaction mode, such as PgBouncer. Then no state is "
+        "left on a connection, and notifications are not used; `HEADRACE_DATABASE_OWNER_URL` names the server "
         "itself.",
         False,
     )
     database_pool_min: PositiveInt = setting("Connections that each process keeps open.", 1)
-    database_pool_max: PositiveInt = setting("Connections that each process opens at the most.", 10)
+    database_pool_max: PositiveInt = setting("The maximum number of connections of each process.", 10)
     database_connect_timeout: Duration = setting(
         "How long to wait for a connection, new or from the pool.", timedelta(seconds=5)
     )
@@ -45,5 +45,5 @@ class DatabaseSettings(Group):
         if self.database_pool_min > self.database_pool_max:
             raise ValueError("database_pool_min must not exceed database_pool_max")
         if self.database_owner_url is not None and self.database_url is None:
-            raise ValueError("database_owner_url alone is not enough: set database_url, too")
+            raise ValueError("database_owner_url requires database_url: set both")
         return self

@@ -1,4 +1,4 @@
-"""The PostgreSQL that comes along."""
+"""The embedded PostgreSQL."""
 
 from pathlib import Path
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Files of users: where they lie, how large they may be, how long they stay."""
+"""Files of users: storage, limits, retention."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -13,61 +13,63 @@ class FilesSettings(Group):
     title: ClassVar[str] = "Files"
 
     files_url: str | None = setting(
-        "Where files of users and results lie: a folder that all processes share, or `s3://bucket/prefix` of anything "
-        "that speaks S3. Unset, `files` in the data folder.",
+        "The storage of users' files and results: a folder that all processes share, or `s3://bucket/prefix` of any "
+        "S3-compatible service. Unset, `files` in the data folder.",
         None,
     )
     files_s3_endpoint: HttpUrl | None = setting(
-        "Where the S3 service answers, if it is not Amazon's: `http://minio:9000`.", None
+        "The endpoint of the S3 service, if it is not Amazon's: `http://minio:9000`.", None
     )
     files_s3_region: str | None = setting("The bucket's region. Unset, `AWS_REGION`.", None)
     files_s3_access_key: SecretStr | None = setting("The S3 access key. Unset, `AWS_ACCESS_KEY_ID`.", None)
     files_s3_secret_key: SecretStr | None = setting("The S3 secret key, with the access key.", None)
     files_links: Literal["storage", "api"] = setting(
-        "Who answers links to files: `storage` for the bucket's own where there is one, `api` for ours always, where "
-        "clients do not reach the bucket.",
+        "Who serves links to files: `storage` for the bucket's own links if possible, `api` for links to the API, if "
+        "clients cannot reach the bucket.",
         "storage",
     )
     files_link_lifetime: Annotated[Duration, Field(le=timedelta(days=7))] = setting(
-        "How long a link to a file is good, unless its maker says otherwise.", timedelta(hours=1)
+        "The default lifetime of a link to a file.", timedelta(hours=1)
     )
     files_spool_dir: Path | None = setting(
-        "Where uploads wait on this machine until they are in the bucket. Unset, `spool` in the data folder. A folder "
+        "The local folder of uploads on their way to the bucket. Unset, `spool` in the data folder. A folder "
         "as storage has its own.",
         None,
     )
-    files_max_bytes: ByteSize = setting("The largest file, whatever a plan says.", "2GiB")
-    files_max_pixels: PositiveInt = setting("The most pixels of a picture, or of a video's frame.", 100_000_000)
-    files_max_pages: PositiveInt = setting("The most pages or slides of a document.", 2_000)
+    files_max_bytes: ByteSize = setting("The largest file under any plan.", "2GiB")
+    files_max_pixels: PositiveInt = setting(
+        "The maximum number of pixels of a picture, or of a video's frame.", 100_000_000
+    )
+    files_max_pages: PositiveInt = setting("The maximum number of pages or slides of a document.", 2_000)
     files_max_duration: Duration = setting("The longest video.", timedelta(hours=2))
     files_types: Words = setting(
-        "MIME types of files that are taken beside pictures, videos, PDFs and presentations, by their content and "
+        "MIME types of files that are accepted beside pictures, videos, PDFs and presentations, by their content and "
         "separated by commas: `text/plain,application/zip`; `application/octet-stream` is everything whose type is not "
-        "known, `*` every file. Marks cannot be taken off these files: they are for tasks of your own.",
+        "known, `*` every file. Marks of these files cannot be removed: they are for your own tasks.",
         (),
     )
     files_stored_bytes: ByteSize | None = setting(
-        "How many bytes one user may have stored, unless a plan says otherwise. Equal files count once, uploads under "
+        "The storage limit of one user, unless a plan overrides it. Equal files count once, uploads under "
         "way with their whole size.",
         "20GiB",
     )
     files_part_bytes: ByteSize = setting(
-        "How large the parts of an upload are; more if there would be too many, never below 5MiB, as S3 wants it.",
+        "The size of an upload's parts; larger if there would be too many, at least 5MiB, as S3 requires.",
         "8MiB",
     )
     files_upload_lifetime: Duration = setting(
-        "How long an upload in parts waits for its next part before it is given up.", timedelta(hours=24)
+        "How long a multipart upload waits for its next part before it is aborted.", timedelta(hours=24)
     )
     files_inspectors: Annotated[int, Field(ge=1, le=64)] = setting(
-        "Processes of one API that look into files at the same time.", 2
+        "Processes of one API that inspect files at the same time.", 2
     )
     retention_originals: Keep = setting(
-        "How long files of users stay after their upload, unless a plan says otherwise; then they are deleted. "
+        "How long files of users are kept after their upload, unless a plan overrides it; then they are deleted. "
         "`forever` keeps them.",
         timedelta(days=7),
     )
     retention_results: Keep = setting(
-        "How long the files that tasks have made stay, unless a plan says otherwise; then they are deleted.",
+        "How long result files of tasks are kept, unless a plan overrides it; then they are deleted.",
         timedelta(days=30),
     )
 

@@ -1,4 +1,4 @@
-"""What concerns every process: the data folder, the secret, the log."""
+"""Settings of every process: the data folder, the secret, the log."""
 
 from pathlib import Path
 from typing import ClassVar, Literal, Self
@@ -26,7 +26,7 @@ class GeneralSettings(Group):
         "that a role writes to standard error is a JSON object.",
         "auto",
     )
-    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("The least level that is logged.", "INFO")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting("The minimum log level.", "INFO")
 
     @model_validator(mode="after")
     def _check_secret_key(self) -> Self:

@@ -1,7 +1,7 @@
-"""What settings are made of: kinds of values as people write them, and groups of settings.
+"""Types of setting values, and groups of settings.
 
 A group is one module of this package, for one package of the product. Its fields are settings by their own names
-(``HEADRACE_`` and the name in capitals), whatever the group is called.
+(``HEADRACE_`` and the name in capitals), independent of the group's name.
 """
 
 import re
@@ -45,7 +45,7 @@ def _networks(value: object) -> object:
 
 
 Duration = Annotated[timedelta, BeforeValidator(duration), Field(gt=timedelta(0))]
-# PostgreSQL keeps its own in milliseconds of 32 bits: not quite 25 days.
+# PostgreSQL stores timeouts in milliseconds of 32 bits: almost 25 days.
 ServerTimeout = Annotated[Duration, Field(le=timedelta(days=24))]
 Keep = Annotated[Annotated[timedelta, Field(gt=timedelta(0))] | None, BeforeValidator(keep)]
 Words = Annotated[tuple[str, ...], BeforeValidator(comma_separated)]
@@ -53,7 +53,7 @@ ArchivedRows = Annotated[
     tuple[Literal["task_executions", "outbox_events", "task_locks"], ...], BeforeValidator(comma_separated)
 ]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], BeforeValidator(_networks)]
-# None at all is a choice, too.
+# Zero is allowed.
 OptionalDuration = Annotated[timedelta, BeforeValidator(duration), Field(ge=timedelta(0), le=timedelta(days=365))]
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -61,7 +61,7 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 class Group(BaseModel):
     """Settings that belong together: a section of ``docs/reference/settings.md``.
 
-    What must hold between them is a ``model_validator`` of the group, under a name that no other group has.
+    Rules between them are a ``model_validator`` of the group, with a unique name.
     """
 
     model_config = ConfigDict(
@@ -69,7 +69,7 @@ class Group(BaseModel):
         frozen=True,
         validate_default=True,
         hide_input_in_errors=True,
-        defer_build=True,  # a group is never used by itself; building its validators would cost every command
+        defer_build=True,  # a group is never used alone; building its validators would slow every command
     )
     title: ClassVar[str]
 

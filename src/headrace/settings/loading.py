@@ -1,4 +1,4 @@
-"""All groups together, and reading them: the environment, files of secrets, the file, the defaults."""
+"""Combines all groups and reads them: environment, files of secrets, TOML file, defaults."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from headrace.settings.users import UserCapSettings
 from headrace.settings.webhooks import WebhookSettings
 from headrace.settings.worker import WorkerSettings
 
-# Names with the prefix that are not settings: where the files lie, and what the tests and scripts use.
+# Names with the prefix that are not settings: paths of files, and variables of tests and scripts.
 _NOT_SETTINGS = re.compile(
     r"HEADRACE_(CONFIG|SECRETS_DIR|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|TEST_\w+|SETUP_\w+)"
 )
@@ -39,7 +39,7 @@ class BadSettings(Invalid):
     code = "bad_settings"
 
 
-# The last section of the page first: of several bases pydantic takes the fields of the last one first.
+# In reverse order of the page: pydantic orders the fields of several bases from last to first.
 class Settings(
     RetentionSettings,
     PaymentsSettings,
@@ -58,16 +58,16 @@ class Settings(
     DatabaseSettings,
     GeneralSettings,
 ):
-    """What a deployment can choose."""
+    """All settings of a deployment."""
 
 
 def config_file() -> Path:
-    """The TOML file that settings come from; it need not exist unless it was named."""
+    """The TOML file of settings; it must exist only if it was named."""
     return Path(os.environ.get(f"{PREFIX}CONFIG") or "headrace.toml")
 
 
 def load(**overrides: object) -> Settings:
-    """Read the settings, or raise ``BadSettings`` with one line for each thing to mend."""
+    """Read the settings, or raise ``BadSettings`` with one line for each fault."""
     named = os.environ.get(f"{PREFIX}CONFIG")
     if named and not Path(named).is_file():
         raise BadSettings(f"HEADRACE_CONFIG names {named}, and there is no such file.")
@@ -125,7 +125,7 @@ def _did_you_mean(name: str) -> str:
 
 
 def _explain(error: Any) -> str:
-    # The value is left out: it may be a secret in the wrong place.
+    # Without the value, which may be a misplaced secret.
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"{where} in {config_file()} is not a setting{_did_you_mean(f'{PREFIX}{where.upper()}')}"

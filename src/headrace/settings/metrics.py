@@ -1,4 +1,4 @@
-"""Where figures are shown."""
+"""Serving metrics."""
 
 from typing import Annotated, ClassVar
 
@@ -11,13 +11,13 @@ class MetricsSettings(Group):
     title: ClassVar[str] = "Metrics"
 
     metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = setting(
-        "The port on which every process shows its figures to Prometheus, whoever asks. Of several processes on one "
-        "machine each takes the next free one of the 64 from here. Unset, only the API shows figures, at its own port; "
-        "set, it shows them here and no longer there.",
+        "The port on which every process serves its metrics to Prometheus, without authentication. Of several "
+        "processes on one machine each takes the next free one of the 64 from here. Unset, only the API serves "
+        "metrics, at its own port; if set, it serves them only here.",
         None,
     )
     metrics_host: str = setting(
-        "The address to show figures on. Everybody who reaches it can read it: `0.0.0.0` only inside a network of "
-        "one's own.",
+        "The address to serve metrics on. They are readable without authentication: use `0.0.0.0` only inside a "
+        "private network.",
         "127.0.0.1",
     )

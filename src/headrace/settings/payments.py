@@ -1,4 +1,4 @@
-"""WeChat Pay, and how subscriptions go on."""
+"""WeChat Pay, and renewal of subscriptions."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -20,32 +20,32 @@ _TOGETHER = (
 class PaymentsSettings(Group):
     title: ClassVar[str] = "Payments"
 
-    wechatpay_mch_id: str | None = setting("The merchant's number at WeChat Pay; unset, nothing can be paid for.", None)
+    wechatpay_mch_id: str | None = setting("The merchant's number at WeChat Pay; unset, payments are off.", None)
     wechatpay_app_id: str | None = setting("The AppID that the merchant is bound to.", None)
     wechatpay_cert_serial: str | None = setting("The serial number of the merchant's API certificate.", None)
     wechatpay_private_key_file: Path | None = setting("The merchant's private key (apiclient_key.pem).", None)
     wechatpay_api_v3_key: SecretStr | None = setting("The merchant's APIv3 key, of 32 characters.", None)
     wechatpay_public_key_id: str | None = setting(
         "The id of WeChat Pay's public key (PUB_KEY_ID_…), for merchants that have one. Without it WeChat Pay is "
-        "recognised by its certificates, which are fetched.",
+        "verified by its certificates, which are fetched.",
         None,
     )
     wechatpay_public_key_file: Path | None = setting("WeChat Pay's public key (pub_key.pem).", None)
     wechatpay_notify_url: HttpUrl | None = setting(
-        "Where WeChat Pay tells of payments; by default HEADRACE_API_PUBLIC_URL with the path "
+        "The URL for WeChat Pay's notices; by default HEADRACE_API_PUBLIC_URL with the path "
         "/v1/payments/wechat/notify.",
         None,
     )
-    wechatpay_base_url: HttpUrl = setting("Where WeChat Pay answers.", HttpUrl("https://api.mch.weixin.qq.com"))
+    wechatpay_base_url: HttpUrl = setting("The URL of WeChat Pay's API.", HttpUrl("https://api.mch.weixin.qq.com"))
     payment_order_lifetime: Annotated[Duration, Field(ge=timedelta(minutes=1), le=timedelta(hours=2))] = setting(
         "How long an order can be paid.", timedelta(minutes=30)
     )
     subscription_grace_days: Annotated[int, Field(ge=0, le=365)] = setting(
-        "How many days a subscription waits for its renewal when its period is over (PAST_DUE).", 7
+        "How many days a subscription waits for its renewal after its period (PAST_DUE).", 7
     )
     subscription_notice_days: Annotated[int, Field(ge=1, le=28)] = setting(
-        "How many days before the end of a subscription its user is told; the free plan's units of the next month are "
-        "granted as long before it begins.",
+        "How many days before the end of a subscription its user is notified; the free plan's units of the next month "
+        "are granted as long before it begins.",
         3,
     )
 

@@ -1,4 +1,4 @@
-"""Relays, and the broker that they publish to."""
+"""Relays and their broker."""
 
 from datetime import timedelta
 from typing import Annotated, ClassVar
@@ -12,8 +12,8 @@ class RelaySettings(Group):
     title: ClassVar[str] = "Relay"
 
     relay_poll_interval: Duration = setting(
-        "The longest sleep of a relay, which gives events to webhooks, notifications and brokers. It is woken when "
-        "there are new ones; this is for a notification that was lost, and for retries.",
+        "The longest sleep of a relay, which passes events to webhooks, notifications and brokers. New events wake it; "
+        "this is for lost notifications and for retries.",
         timedelta(seconds=1),
     )
     relay_listen: bool = setting(
@@ -21,24 +21,24 @@ class RelaySettings(Group):
         True,
     )
     relay_batch: Annotated[int, Field(ge=1, le=10_000)] = setting(
-        "Of how many things (tasks, subscriptions) a relay takes the events at once.", 200
+        "The number of objects (tasks, subscriptions) whose events a relay claims at once.", 200
     )
     relay_max_tries: Annotated[int, Field(ge=1, le=1000)] = setting(
-        "After so many failed tries an event is given up until somebody revives it. 20 are about twelve hours.",
+        "After this many failed tries an event is dead until an administrator revives it. 20 take about twelve hours.",
         20,
     )
     nats_url: SecretStr | None = setting(
         "A NATS server to publish events to, such as `nats://user:password@nats:4222`; it must have JetStream. Needs "
-        "the extra `nats`. Unset, nothing is published there.",
+        "the extra `nats`. Unset, events are not published to NATS.",
         None,
     )
     nats_events: Words = setting(
         "Which events are published to NATS, separated by commas: `task.succeeded`, `task.*`, or `*` for all.", ("*",)
     )
     nats_subject: str = setting(
-        "What the subject of a message begins with; the event's type follows: `headrace.task.created`.", "headrace"
+        "The prefix of message subjects; the event's type follows: `headrace.task.created`.", "headrace"
     )
     nats_stream: str = setting(
-        "The JetStream stream that takes the messages. It is made if it is not there, and left as it is if it is.",
+        "The JetStream stream of the messages. It is created if missing, and otherwise not changed.",
         "HEADRACE",
     )

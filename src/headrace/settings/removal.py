@@ -1,4 +1,4 @@
-"""Taking marks off files."""
+"""Watermark removal."""
 
 from datetime import timedelta
 from typing import Annotated, ClassVar
@@ -12,12 +12,12 @@ class RemovalSettings(Group):
     title: ClassVar[str] = "Removal"
 
     removal_processes: Annotated[int | None, Field(ge=0, le=256)] = setting(
-        "Files that one worker takes marks off at the same time, each in a process of its own with two threads; 0 "
+        "Files that one worker processes at the same time, each in its own process with two threads; 0 "
         "leaves them to others. Unset, half the cores; none where the libraries are not installed.",
         None,
     )
     removal_memory: ByteSize = setting("How much memory one step of one file may use.", "5GiB")
     removal_step_timeout: Duration = setting("How long one step of one file may take.", timedelta(hours=1))
     removal_detection_timeout: Duration = setting(
-        "How long a search for marks may take, which is not paid for.", timedelta(minutes=10)
+        "The time limit of detection, which is free of charge.", timedelta(minutes=10)
     )

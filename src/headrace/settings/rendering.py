@@ -1,4 +1,4 @@
-"""Settings as people read them."""
+"""Renders settings for people."""
 
 import re
 from datetime import timedelta
@@ -14,7 +14,7 @@ _CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
 
 def shown(value: object) -> str | None:
-    """A value as a person would write it; a secret as dots, also one within an address."""
+    """A value as a person would write it; secrets are dots, also those inside a URL."""
     match value:
         case None:
             return None
@@ -33,7 +33,7 @@ def shown(value: object) -> str | None:
 
 
 def shown_as(name: str, value: object) -> str | None:
-    """The value of this setting as a person would write it: one that keeps rows says ``forever`` for no end."""
+    """The value of this setting as a person would write it; unlimited retention is ``forever``."""
     field = Settings.model_fields[name]
     kinds = [*field.metadata, *(each for kind in get_args(field.annotation) for each in get_args(kind))]
     keeps = any(isinstance(each, BeforeValidator) and each.func is keep for each in kinds)
@@ -41,17 +41,17 @@ def shown_as(name: str, value: object) -> str | None:
 
 
 def is_secret(name: str) -> bool:
-    """Whether what this setting holds is shown to nobody."""
+    """Whether the value of this setting is never shown."""
     return SecretStr.__name__ in str(Settings.model_fields[name].annotation)
 
 
 def groups() -> list[type[Group]]:
-    """In the order of the page."""
+    """All groups, in the order of the page."""
     return [base for base in reversed(Settings.__bases__) if issubclass(base, Group)]
 
 
 def reference_page() -> str:
-    """``docs/reference/settings.md``."""
+    """Render ``docs/reference/settings.md``."""
     lines = [
         "# Settings",
         "",
@@ -62,9 +62,9 @@ def reference_page() -> str:
         "lower case, in the folder that `HEADRACE_SECRETS_DIR` names. Variables win over files. Durations are written "
         "`500ms`, `30s`, "
         "`15m`, `24h`, `7d`; sizes `64KiB`, `10MiB`; lists are separated by commas. Unknown names are refused. "
-        "`headrace settings show` prints what is in force.",
+        "`headrace settings show` prints the effective values.",
     ]
-    defaults = Settings()  # what a reader has set must not get into the documentation
+    defaults = Settings()  # the renderer's own settings must not appear in the documentation
     for group in groups():
         lines += ["", f"## {group.title}", "", "| setting | default | meaning |", "|---|---|---|"]
         for name, field in group.model_fields.items():

@@ -1,4 +1,4 @@
-"""How long tables keep what, and where the archive is."""
+"""Retention of tables, and the archive."""
 
 from datetime import timedelta
 from typing import ClassVar, Literal, Self
@@ -12,8 +12,8 @@ class RetentionSettings(Group):
     title: ClassVar[str] = "Retention"
 
     retention_audit: Keep = setting(
-        "How long audit events stay in the database before their month goes to the archive. `forever` keeps them here; "
-        "so it does in the settings below. A shorter time takes effect when `headrace migrate` has it, too: here and "
+        "How long audit events stay in the database before their month is archived. `forever` keeps them here, "
+        "also in the settings below. A shorter time takes effect when `headrace migrate` has it as well: here and "
         "in the next two settings.",
         timedelta(days=180),
     )
@@ -42,30 +42,30 @@ class RetentionSettings(Group):
         timedelta(days=90),
     )
     retention_tasks: Keep = setting(
-        "How long tasks that are over are kept, with their logs and steps; then they are deleted.",
+        "How long ended tasks are kept, with their logs and steps; then they are deleted.",
         timedelta(days=90),
     )
     retention_tasks_failed: Keep | Literal["as tasks"] = setting(
-        "The same for those that failed, where their type does not say otherwise. `as tasks` is as long as the others.",
+        "The same for failed tasks, unless their type overrides it. `as tasks` is as long as the others.",
         "as tasks",
     )
-    retention_tasks_canceled: Keep | Literal["as tasks"] = setting("The same for those that were canceled.", "as tasks")
+    retention_tasks_canceled: Keep | Literal["as tasks"] = setting("The same for canceled tasks.", "as tasks")
     retention_workers: Keep = setting(
         "How long workers that have ended are kept; then they are deleted.", timedelta(days=7)
     )
     retention_archive_rows: ArchivedRows = setting(
         "Tables whose rows are written to the archive before they are deleted, separated by commas: `task_executions`, "
-        "`outbox_events`, `task_locks`. What is in a file there outlives the deletion of an account; events are "
+        "`outbox_events`, `task_locks`. Archived files outlive the deletion of an account; events are "
         "written without names of files and without a task's title, key, labels and error message.",
         (),
     )
     archive_url: str | None = setting(
-        "Where retired months are kept: a folder, or `s3://bucket/prefix` of anything that speaks S3. Unset, `archive` "
+        "Where retired months are kept: a folder, or `s3://bucket/prefix` of any S3 service. Unset, `archive` "
         "in the data folder.",
         None,
     )
     archive_s3_endpoint: HttpUrl | None = setting(
-        "Where the S3 service answers, if it is not Amazon's: `http://minio:9000`.", None
+        "The endpoint of the S3 service, if it is not Amazon's: `http://minio:9000`.", None
     )
     archive_s3_region: str | None = setting("The bucket's region. Unset, `AWS_REGION`.", None)
     archive_s3_access_key: SecretStr | None = setting(

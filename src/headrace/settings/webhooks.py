@@ -1,4 +1,4 @@
-"""Sending events to other people's servers."""
+"""Sending events to webhook endpoints."""
 
 from datetime import timedelta
 from typing import Annotated, ClassVar, Self
@@ -29,11 +29,11 @@ class WebhookSettings(Group):
     )
     webhook_old_keys: Secrets = setting(
         "Earlier values of the key above, or of `HEADRACE_SECRET_KEY` if that was in its place, separated by commas. "
-        "`headrace webhooks rotate-keys` encrypts everything under the present key; then they can go.",
+        "`headrace webhooks rotate-keys` encrypts everything with the present key; then they can be removed.",
         (),
     )
     webhook_secret_overlap: Duration = setting(
-        "How long the old secret of an endpoint goes on signing beside a new one.", timedelta(hours=24)
+        "How long the old secret of an endpoint signs beside a new one.", timedelta(hours=24)
     )
     webhook_local_targets: bool | None = setting(
         "Whether endpoints may be on this machine (127.0.0.0/8 and ::1, also by http): for development. Unset, "
@@ -41,30 +41,30 @@ class WebhookSettings(Group):
         None,
     )
     webhook_networks: Networks = setting(
-        "Private networks where endpoints may be, also by http, separated by commas (`10.20.0.0/16`). Everybody who "
-        "may make an endpoint can then send requests there.",
+        "Private networks where endpoints may be, also by http, separated by commas (`10.20.0.0/16`). Every user who "
+        "may create an endpoint can then send requests there.",
         (),
     )
     webhook_max_endpoints: PositiveInt = setting("Endpoints that one user may have.", 50)
     webhook_concurrency: Annotated[int, Field(ge=1, le=256)] = setting(
-        "Requests to one endpoint that one process has under way at once. An endpoint begins with two, and works up to "
-        "this as long as it answers well.",
+        "Concurrent requests of one process to one endpoint. An endpoint begins with two, and grows up to "
+        "this while it succeeds.",
         16,
     )
     webhook_requests: Annotated[int, Field(ge=1, le=10_000)] = setting(
-        "Requests to all endpoints together that one process has under way at once.", 500
+        "Concurrent requests of one process to all endpoints.", 500
     )
     webhook_retry_delays: Durations = setting(
-        "How long a delivery that failed waits before each further attempt, separated by commas; give or take a fifth. "
-        "The last one counts for all after it, and an endpoint's `max_retries` ends it. As Standard Webhooks has it.",
+        "Delays before each further attempt of a failed delivery, separated by commas, with a jitter of a fifth. "
+        "The last one counts for all after it, and an endpoint's `max_retries` ends it. As in Standard Webhooks.",
         "5s,5m,30m,2h,5h,10h,14h,20h,24h",
     )
     webhook_pause_after: Duration = setting(
-        "An endpoint that has failed for this long, without one success, is paused, and its owner told.",
+        "An endpoint that has failed for this long, without one success, is paused, and its owner notified.",
         timedelta(days=5),
     )
     webhook_lifetime: Annotated[Duration, Field(le=timedelta(days=90))] = setting(
-        "How long a delivery may wait in all, for a paused endpoint, say; then it is given up.", timedelta(days=7)
+        "How long a delivery may wait in total, for example for a paused endpoint; then it expires.", timedelta(days=7)
     )
 
     @model_validator(mode="after")

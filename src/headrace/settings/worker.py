@@ -1,4 +1,4 @@
-"""Workers, and what a task may hold."""
+"""Workers, and size limits of tasks."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -24,12 +24,12 @@ class WorkerSettings(Group):
         None,
     )
     worker_lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = setting(
-        "How long a worker may be silent before its tasks are given to others; it beats three times as often. Shorter "
-        "finds a dead worker sooner, longer forgives a paused machine.",
+        "How long a worker may be silent before its tasks are given to others; it sends three heartbeats in this time. "
+        "Shorter detects a dead worker sooner, longer tolerates a paused machine.",
         timedelta(seconds=15),
     )
     worker_poll_interval: Duration = setting(
-        "How often an idle worker looks for tasks and cancellations that no notification told it of.",
+        "How often an idle worker polls for tasks and cancellations, in case a notification was lost.",
         timedelta(seconds=1),
     )
     worker_listen: bool = setting(
@@ -42,7 +42,7 @@ class WorkerSettings(Group):
         timedelta(seconds=30),
     )
     worker_scratch_dir: Path | None = setting(
-        "Where tasks keep intermediate files. Unset, `scratch` in the data folder.", None
+        "The folder of intermediate files of tasks. Unset, `scratch` in the data folder.", None
     )
     task_payload_limit: ByteSize = setting(
         "The largest payload of a task, as JSON. For `headrace.submit` in SQL: `ALTER DATABASE … SET "

@@ -1,4 +1,4 @@
-"""A bucket of anything that speaks S3 as storage: through obstore, and by hand what obstore leaves out."""
+"""Storage in an S3-compatible bucket: through obstore, and directly for what obstore lacks."""
 
 import asyncio
 import os
@@ -22,11 +22,11 @@ from headrace.storage.model import StorageConfig, StoredObject, StoredPart
 from headrace.storage.signing import Credentials, Signer, query_string
 
 PIECE = 1024 * 1024
-_AT_ONCE = 1000  # the most that one request may delete or list
+_MAX_KEYS_PER_REQUEST = 1000  # objects that one request may delete or list
 _STATUS = re.compile(r"status code: (\d{3}[ A-Za-z]*)")
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _NO_BUCKET = "NoSuchBucket"
-_CREDENTIALS = re.compile(r"//[^/@\s]*@")  # a name and a password in an address
+_CREDENTIALS = re.compile(r"//[^/@\s]*@")  # a user name and a password in a URL
 
 
 class Bucket:
@@ -68,12 +68,12 @@ class Bucket:
         return int(found["size"])
 
     async def delete(self, name: str) -> None:
-        with suppress(ObjectNotFound):  # it is gone: that was the wish
+        with suppress(ObjectNotFound):  # already deleted
             await self._calling(obstore.delete_async(self._store, name), name)
 
     async def list(self, prefix: str) -> AsyncIterator[Sequence[StoredObject]]:
         try:
-            async for batch in obstore.list(self._store, prefix=prefix or None, chunk_size=_AT_ONCE):
+            async for batch in obstore.list(self._store, prefix=prefix or None, chunk_size=_MAX_KEYS_PER_REQUEST):
                 yield [StoredObject(each["path"], each["size"], each["last_modified"]) for each in batch]
         except (exceptions.BaseError, OSError) as exc:
             raise self._explain(exc) from None
@@ -89,12 +89,12 @@ class Bucket:
             raise self._explain(exc) from None
 
     def _explain(self, exc: Exception) -> StorageUnreachable:
-        """What the client's error means. Callers raise it ``from None``: the client's own text repeats the request with
-        its signed headers, among them a session token."""
+        """Translate an error of obstore. Callers raise it ``from None``: obstore's text repeats the request with its
+        signed headers, including a session token."""
         text = str(exc)
         status, code = _STATUS.search(text), _CODE.search(text)
         if status is None:
-            reason = _first_line(exc).rpartition(" - ")[2]  # before it: the address again, and the retries
+            reason = _first_line(exc).rpartition(" - ")[2]  # without the repeated address and retries
             return StorageUnreachable(f"{self.place} does not answer: {reason}.")
         return self._refused(status[1].strip(), code[1] if code else "")
 
@@ -112,18 +112,18 @@ class Bucket:
     # -- in parts
 
     async def begin(self, name: str) -> str:
-        """Open an upload in parts; gives the storage's name for it."""
+        """Begin a multipart upload; returns its S3 upload id."""
         answer = await self._request("POST", name, {"uploads": ""}, b"")
         return _text(answer, "UploadId")
 
     async def put_part(self, name: str, upload: str, number: int, file: Path) -> str:
-        """Store one part; gives its tag. Sent again, the later one counts."""
+        """Store one part; returns its ETag. A repeated part replaces the earlier one."""
         asked = {"partNumber": str(number), "uploadId": upload}
         reply = await self._send("PUT", name, asked, file)
         return reply.headers["ETag"]
 
     def part_link(self, name: str, upload: str, number: int, *, size: int, expires_in: timedelta) -> str | None:
-        """A link to send one part to, of exactly this size: else anybody could fill the bucket with one."""
+        """A link to upload one part of exactly this size, so that it cannot be used to fill the bucket."""
         if self.signer is None:
             return None
         asked = {"partNumber": str(number), "uploadId": upload}
@@ -132,7 +132,7 @@ class Bucket:
     async def list_parts(self, name: str, upload: str) -> Sequence[StoredPart]:
         found: list[StoredPart] = []
         while True:
-            asked = {"uploadId": upload, "max-parts": str(_AT_ONCE)}
+            asked = {"uploadId": upload, "max-parts": str(_MAX_KEYS_PER_REQUEST)}
             if found:
                 asked["part-number-marker"] = str(found[-1].number)
             answer = await self._request("GET", name, asked, b"")
@@ -145,7 +145,7 @@ class Bucket:
                 return found
 
     async def complete(self, name: str, upload: str, parts: Sequence[StoredPart]) -> None:
-        """Make one object of the parts. Again after a lost answer: fine if the object is there."""
+        """Complete the upload. After a lost answer a repetition succeeds if the object exists."""
         listed = "".join(
             f"<Part><PartNumber>{part.number}</PartNumber><ETag>{escape(part.etag)}</ETag></Part>"
             for part in sorted(parts, key=lambda part: part.number)
@@ -155,15 +155,15 @@ class Bucket:
             answer = await self._request("POST", name, {"uploadId": upload}, body)
         except PartsLost:
             try:
-                await self.size(name)  # an earlier call got this far
+                await self.size(name)  # an earlier call has completed it
             except ObjectNotFound:
                 raise PartsLost from None
             return
-        if _tag(answer) == "Error":  # S3 may answer 200 and change its mind
+        if _tag(answer) == "Error":  # S3 may answer 200 with an error in the body
             raise StorageUnreachable(f"{self.place} could not put the parts together: {_text(answer, 'Code')}")
 
     async def abort(self, name: str, upload: str) -> None:
-        """Let the parts go; nothing to do if they are gone."""
+        """Abort the upload and delete its parts. Idempotent."""
         with suppress(PartsLost):
             await self._request("DELETE", name, {"uploadId": upload}, b"")
 
@@ -205,7 +205,7 @@ class Bucket:
         return reply
 
     def link(self, name: str, *, expires_in: timedelta, query: Mapping[str, str]) -> str | None:
-        """A link to read with; None where the bucket's keys are not known to us."""
+        """A link for reading; None if the bucket's keys are unknown."""
         if self.signer is None:
             return None
         return self.signer.link("GET", self._key(name), expires_in=expires_in, query=query)

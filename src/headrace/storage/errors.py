@@ -1,7 +1,7 @@
-"""What can go wrong with stored bytes.
+"""Errors of file storage.
 
-The first argument of each is for operators: it may name the bucket, the endpoint or the folder. The message that users
-read names none of them.
+The first argument of each is for operators: it may name the bucket, the endpoint or the folder. The message for users
+names none of them.
 """
 
 from headrace.errors import NotFound, Unavailable
@@ -34,7 +34,7 @@ class StorageRefused(StorageUnreachable):
 
 
 class StorageFull(StorageUnreachable):
-    """File storage is full, and nothing of this file was kept: try again later."""
+    """File storage is full, and this file was not stored: try again later."""
 
     code = "storage_full"
 

@@ -1,7 +1,7 @@
-"""A folder as storage. A file appears under its name when all of it is on the disk, and not before.
+"""Storage in a folder. A file appears under its name only when it is completely on disk.
 
-Written by hand and not through obstore: its local store does not fsync, so that a file could be there after a power cut
-and be empty. What is being written lies in ``.incoming``, in the same file system, and is renamed into its place.
+Not through obstore, whose local store does not fsync, so that a file could be empty after a power cut. Files are
+written to ``.incoming``, in the same file system, and then renamed.
 """
 
 import errno
@@ -19,7 +19,7 @@ from headrace.storage.model import StoredObject
 INCOMING = ".incoming"
 _ATTEMPTS = 100
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-# No retry helps: rights, a read-only file system, a file or nothing where the folder should be.
+# Retries do not help: permissions, a read-only file system, a missing folder, a file in its place.
 _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOENT})
 
 
@@ -30,12 +30,12 @@ class Folder:
         self.url = url
         self.top = Path(url.removeprefix("file://"))
         with self._explained():
-            # Addresses and names of people are in there; one that is there already is as somebody wanted it.
+            # Private, because files hold personal data; the mode of an existing folder is not changed.
             self.top.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     @property
     def incoming(self) -> Path:
-        """Where files are written that are to be moved in: renaming across file systems would be copying."""
+        """The folder for files before they are moved in: renaming works only within one file system."""
         folder = self.top / INCOMING
         with self._explained():
             folder.mkdir(mode=0o700, exist_ok=True)
@@ -43,7 +43,7 @@ class Folder:
 
     def path(self, name: str) -> Path:
         parts = name.split("/")
-        # Names are made by us; this keeps it so.
+        # Names come from this program; this refuses any other.
         if not name or any(part in ("", ".", "..") or "\0" in part for part in parts) or parts[0] == INCOMING:
             raise ObjectNotFound(f"There is no file {name!r} under {self.url}.")
         return self.top.joinpath(*parts)
@@ -69,7 +69,7 @@ class Folder:
                 draft.unlink(missing_ok=True)
 
     def move_in(self, name: str, file: Path) -> None:
-        """Store the file itself: it is gone from where it was."""
+        """Move a file into storage."""
         with self._explained():
             if file.stat().st_dev != self.top.stat().st_dev:
                 self.put(name, file)
@@ -84,14 +84,14 @@ class Folder:
         target = self.path(name)
         _sync(draft)
         made = self._rename(draft, target)
-        # A new folder is on the disk only when its parent says so.
+        # A new folder is durable only after an fsync of its parent.
         for folder in {target.parent, *(each.parent for each in made)}:
             _sync(folder)
 
     def _rename(self, draft: Path, target: Path) -> Sequence[Path]:
-        """Move it to its place; gives the folders that had to be made.
+        """Rename it to its name; returns the folders that were created.
 
-        Who deletes the last file of a folder takes that away, maybe between two of these lines: then once more.
+        Deleting the last file of a folder removes the folder, maybe concurrently: then it is retried.
         """
         for _ in range(_ATTEMPTS):
             made = [folder for folder in target.parents if folder.is_relative_to(self.top) and not folder.exists()]
@@ -102,7 +102,7 @@ class Folder:
         raise StorageUnreachable(f"{self.url} cannot be written: {target.parent} is removed again and again.")
 
     def open(self, name: str) -> int:
-        """A descriptor to read from; who has it can read on when the file is deleted."""
+        """A descriptor for reading, which stays readable after the file is deleted."""
         with self._reading(name):
             return os.open(self.path(name), os.O_RDONLY | os.O_CLOEXEC)
 
@@ -111,7 +111,7 @@ class Folder:
             return self.path(name).stat().st_size
 
     def delete(self, name: str) -> None:
-        """Gone afterwards, also if it was before."""
+        """Delete it. Idempotent."""
         with self._explained():
             path = self.path(name)
             path.unlink(missing_ok=True)
@@ -121,10 +121,10 @@ class Folder:
                 try:
                     folder.rmdir()
                 except OSError:
-                    break  # others are in there
+                    break  # not empty
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Everything in this folder and below."""
+        """All objects in this folder and below."""
         start = self.top / prefix if prefix else self.top
         for folder, names, files in os.walk(start):
             if Path(folder) == self.top and INCOMING in names:
@@ -151,13 +151,13 @@ class Folder:
             try:
                 yield
             except FileNotFoundError as exc:
-                if not self.top.is_dir():  # a volume that is not mounted has lost no file
+                if not self.top.is_dir():  # an unmounted volume has not lost the file
                     raise
                 raise ObjectNotFound(f"There is no file {name} under {self.url}.") from exc
 
 
 def explain(exc: OSError, place: str) -> StorageUnreachable:
-    """What the error of a system call means for files at ``place``."""
+    """The storage error for an error of a system call on ``place``."""
     reason = f"{place} cannot be read or written: {exc.strerror or exc}."
     if exc.errno in _FULL:
         return StorageFull(reason)

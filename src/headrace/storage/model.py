@@ -1,4 +1,4 @@
-"""What storage is told, and what it tells."""
+"""Types of file storage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,16 +8,16 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig:
-    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` tell the S3 client its endpoint and keys."""
+    """``url`` is ``file:///folder`` or ``s3://bucket/prefix``; ``options`` are endpoint and keys of the S3 client."""
 
     url: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout: timedelta = timedelta(seconds=30)
-    retry_for: timedelta = timedelta(seconds=15)  # obstore's own limit is three minutes, and a user waits meanwhile
+    retry_for: timedelta = timedelta(seconds=15)  # obstore's default is three minutes, too long for a waiting user
 
 
 def storage_config(url: str, options: Mapping[str, str] | None = None) -> StorageConfig:
-    """Of a folder, absolute or from the current one, or of ``s3://bucket/prefix``."""
+    """The configuration for a folder, absolute or relative, or for ``s3://bucket/prefix``."""
     if "://" not in url:
         url = f"file://{Path(url).resolve()}"
     return StorageConfig(url, options or {})

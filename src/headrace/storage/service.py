@@ -1,4 +1,4 @@
-"""One face for both: files under names."""
+"""The common interface of folder and bucket."""
 
 import asyncio
 import hashlib
@@ -18,14 +18,14 @@ from headrace.storage.model import StorageConfig, StoredObject
 if TYPE_CHECKING:
     from headrace.storage.bucket import Bucket
 
-_PROBE = "headrace-was-here"
+_PROBE_NAME = "headrace-was-here"
 _CHECK_WITHIN_S = 10
 _PIECE = 1024 * 1024
-_AT_ONCE = 1000
+_LIST_BATCH = 1000
 
 
 class Storage:
-    """Files under names. A file is there whole or not at all, and stays when the power goes."""
+    """Files under names. Writes are atomic and durable."""
 
     def __init__(self, config: StorageConfig) -> None:
         self.url = config.url
@@ -36,7 +36,7 @@ class Storage:
 
     @property
     def bucket(self) -> "Bucket | None":
-        """For what only S3 has: parts, and links of its own."""
+        """The bucket, for multipart uploads and links; None for a folder."""
         return self._bucket
 
     async def close(self) -> None:
@@ -44,14 +44,14 @@ class Storage:
             await self._bucket.close()
 
     async def probe(self) -> None:
-        """Make sure that files can be written here, before anything depends on it."""
-        # It stays: a good archive lets nobody delete anything.
-        await self.put_bytes(_PROBE, b"Headrace can write here.\n")
+        """Check that files can be written, before any use."""
+        # Not deleted: a write-once archive does not allow it.
+        await self.put_bytes(_PROBE_NAME, b"Headrace can write here.\n")
 
     async def check(self) -> None:
         """Write, read and delete a probe object within ten seconds.
 
-        ``StorageRefused`` says what to correct; any other ``StorageUnreachable`` may pass by itself.
+        ``StorageRefused`` says what to correct; any other ``StorageUnreachable`` may be temporary.
         """
         try:
             async with asyncio.timeout(_CHECK_WITHIN_S):
@@ -66,11 +66,11 @@ class Storage:
         try:
             found = await self.read_bytes(name)
         except ObjectNotFound as exc:
-            raise StorageUnreachable(f"{self.url} does not give back what was written there.") from exc
+            raise StorageUnreachable(f"{self.url} does not return what was written.") from exc
         finally:
             await self.delete(name)
         if found != name.encode():
-            raise StorageUnreachable(f"{self.url} gives back other bytes than were written there.")
+            raise StorageUnreachable(f"{self.url} returns other bytes than were written.")
 
     # -- writing
 
@@ -90,7 +90,7 @@ class Storage:
             await self._bucket.put(name, content)
 
     async def move_in(self, name: str, file: Path) -> None:
-        """Store the file; it is gone from where it was. In a folder nothing is copied."""
+        """Move the file into storage. In a folder without a copy."""
         if self.folder is not None:
             await asyncio.to_thread(self.folder.move_in, name, file)
         else:
@@ -98,7 +98,7 @@ class Storage:
             await asyncio.to_thread(file.unlink)
 
     async def delete(self, name: str) -> None:
-        """Gone afterwards, also if it was before."""
+        """Delete it. Idempotent."""
         if self.folder is not None:
             await asyncio.to_thread(self.folder.delete, name)
         else:
@@ -114,7 +114,7 @@ class Storage:
         return await self._bucket.size(name)
 
     async def read(self, name: str, *, start: int = 0, end: int | None = None) -> AsyncGenerator[bytes, None]:
-        """The bytes from ``start`` to before ``end``, piece by piece. ``ObjectNotFound`` comes with the first."""
+        """Stream the bytes from ``start`` to before ``end``. ``ObjectNotFound`` is raised with the first piece."""
         pieces = self._read_folder(name, start, end) if self.folder else self._read_bucket(name, start, end)
         async with aclosing(pieces):
             async for piece in pieces:
@@ -148,7 +148,7 @@ class Storage:
             return b"".join([piece async for piece in pieces])
 
     async def fetch(self, name: str, file: Path) -> str:
-        """Write what is stored under this name to ``file``, and give its SHA-256 as hex."""
+        """Copy a stored object to ``file``; returns its SHA-256 as hex."""
         digest = hashlib.sha256()
         try:
             with file.open("wb") as copy:
@@ -160,7 +160,7 @@ class Storage:
         return digest.hexdigest()
 
     async def list_objects(self, prefix: str = "") -> AsyncIterator[Sequence[StoredObject]]:
-        """Everything in this folder and below, some at a time."""
+        """All objects in this folder and below, in batches."""
         if self._bucket is not None:
             async for batch in self._bucket.list(prefix):
                 yield batch
@@ -171,11 +171,11 @@ class Storage:
             yield batch
 
     async def list_names(self, folder: str) -> list[str]:
-        """The names of everything in this folder and below."""
+        """The names of all objects in this folder and below."""
         return [each.name async for batch in self.list_objects(folder) for each in batch]
 
     def link(self, name: str, *, expires_in: timedelta, headers: Mapping[str, str]) -> str | None:
-        """A link of the storage's own to read with, whose answer has these headers; None if it has none."""
+        """A link of the bucket for reading, with these headers in the answer; None for a folder."""
         if self._bucket is None:
             return None
         query = {f"response-{header.lower()}": value for header, value in headers.items()}
@@ -183,7 +183,7 @@ class Storage:
 
 
 def _open_bucket(config: StorageConfig) -> "Bucket":
-    from headrace.storage.bucket import Bucket  # a second of loading that a folder does not need
+    from headrace.storage.bucket import Bucket  # slow to import, and not needed for a folder
 
     return Bucket(config)
 
@@ -194,4 +194,4 @@ def _take(digest: Any, copy: IO[bytes], piece: bytes) -> None:
 
 
 def _some(found: Iterator[StoredObject]) -> list[StoredObject]:
-    return list(islice(found, _AT_ONCE))
+    return list(islice(found, _LIST_BATCH))

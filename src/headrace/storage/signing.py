@@ -1,7 +1,6 @@
-"""AWS Signature Version 4, for what obstore does not do: links with their own headers, and uploads in parts.
+"""AWS Signature Version 4, for what obstore lacks: links with response headers, and multipart uploads.
 
-obstore signs plain requests to one object; a part of a multipart upload is named in the query, and so is what a
-download shall be called.
+obstore signs plain requests to one object; the part of a multipart upload and the name of a download are in the query.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from headrace import clock
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 UNSIGNED = "UNSIGNED-PAYLOAD"
-LONGEST = timedelta(days=7)  # S3's own limit
+MAX_EXPIRY = timedelta(days=7)  # S3's own limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Credentials:
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs requests to one bucket, by path (``endpoint/bucket/key``), which every S3 understands."""
+    """Signs requests to one bucket, in path style (``endpoint/bucket/key``), which every S3 service supports."""
 
     endpoint: str
     bucket: str
@@ -47,7 +46,7 @@ class Signer:
         size: int | None = None,
         now: datetime | None = None,
     ) -> str:
-        """A URL that allows its holder this one request until it expires; with ``size``, of exactly that many bytes."""
+        """A presigned URL for one request until it expires; with ``size``, for exactly that many bytes."""
         at = now or clock.now()
         url = self.url(key)
         signed = {"host": urlsplit(url).netloc} | ({} if size is None else {"content-length": str(size)})
@@ -56,7 +55,7 @@ class Signer:
             "X-Amz-Algorithm": _ALGORITHM,
             "X-Amz-Credential": f"{self.credentials.access_key}/{self._scope(at)}",
             "X-Amz-Date": _stamp(at),
-            "X-Amz-Expires": str(int(min(expires_in, LONGEST).total_seconds())),
+            "X-Amz-Expires": str(int(min(expires_in, MAX_EXPIRY).total_seconds())),
             "X-Amz-SignedHeaders": ";".join(sorted(signed)),
         }
         if self.credentials.token is not None:
@@ -67,7 +66,7 @@ class Signer:
     def headers(
         self, method: str, key: str, query: Mapping[str, str], payload: bytes | None, *, now: datetime | None = None
     ) -> dict[str, str]:
-        """What a request carries to be let in. ``payload`` None: the body is not part of the signature."""
+        """The signed headers of a request. ``payload`` None: the body is not part of the signature."""
         at = now or clock.now()
         digest = UNSIGNED if payload is None else hashlib.sha256(payload).hexdigest()
         signed = {"host": urlsplit(self.endpoint).netloc, "x-amz-content-sha256": digest, "x-amz-date": _stamp(at)}
@@ -106,7 +105,7 @@ class Signer:
 
 
 def query_string(query: Mapping[str, str]) -> str:
-    """As it is signed: sorted, and encoded as S3 does."""
+    """The canonical query string: sorted, and encoded as S3 does."""
     return "&".join(f"{quote(name, safe='-_.~')}={quote(query[name], safe='-_.~')}" for name in sorted(query))
 
 

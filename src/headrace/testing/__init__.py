@@ -1,9 +1,9 @@
-"""Testing your own tasks: a handler by itself, without a database; or with a scratch database and a worker.
+"""Testing your own tasks: a handler alone, without a database; or with a scratch database and a worker.
 
 >>> ran = run(registry, "greet", {"name": "Ada"})
 >>> assert ran.result == "Hello, Ada!"
 
-``headrace.testing.fixtures`` has the pytest fixtures for the rest:
+``headrace.testing.fixtures`` has the pytest fixtures for the latter:
 
 >>> pytest_plugins = ["headrace.testing.fixtures"]  # in the conftest.py of your project's root
 """

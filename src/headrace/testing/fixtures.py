@@ -2,8 +2,9 @@
 
 >>> pytest_plugins = ["headrace.testing.fixtures"]  # in the conftest.py of your project's root
 
-The PostgreSQL is the embedded one (the extra ``embedded``), kept in ``.pytest_cache`` from run to run; or that at
-``HEADRACE_TEST_DATABASE_URL``, as a user who may create databases and roles. Nothing is started until a test asks.
+PostgreSQL is the embedded one (the extra ``embedded``), kept in ``.pytest_cache`` between runs; or the one at
+``HEADRACE_TEST_DATABASE_URL``, with a user who may create databases and roles. It starts with the first test that uses
+it.
 """
 
 import asyncio
@@ -34,16 +35,16 @@ _SERVER = "HEADRACE_TEST_DATABASE_URL"
 
 @pytest.fixture
 def headrace_registry() -> Registry:
-    """The task types that ``headrace_worker`` runs: override it with a fixture of this name that returns yours."""
+    """The task types of ``headrace_worker``: override it with a fixture of this name that returns your registry."""
     pytest.fail(
-        "Say which types the worker runs: a fixture headrace_registry in your conftest.py that returns your registry.",
+        "Define a fixture headrace_registry in your conftest.py that returns your registry.",
         pytrace=False,
     )
 
 
 @pytest.fixture
 def headrace_own_sql() -> str:
-    """SQL that makes your own tables beside Headrace's: override it. It is run once, as a superuser, and copied."""
+    """SQL that creates your own tables beside Headrace's: override it. It runs once, as a superuser, in a template."""
     return ""
 
 
@@ -70,14 +71,14 @@ def _headrace_template(_headrace_server: ScratchServer) -> Callable[[str], str]:
 def headrace_database(
     _headrace_server: ScratchServer, _headrace_template: Callable[[str], str], headrace_own_sql: str
 ) -> Iterator[ScratchDatabase]:
-    """A database of this test's own, with Headrace's schema and your tables, and nothing in them."""
+    """An empty database for this test, with Headrace's schema and your tables."""
     with scratch_database(_headrace_server, _headrace_template(headrace_own_sql)) as database:
         yield database
 
 
 @pytest.fixture
 def headrace_user(headrace_database: ScratchDatabase) -> Callable[..., str]:
-    """Makes users with units for metered types: ``user_id = headrace_user(units=10)``."""
+    """Creates users with units for metered types: ``user_id = headrace_user(units=10)``."""
     return partial(make_user, headrace_database.url)
 
 
@@ -85,6 +86,6 @@ def headrace_user(headrace_database: ScratchDatabase) -> Callable[..., str]:
 def headrace_worker(
     headrace_database: ScratchDatabase, headrace_registry: Registry, tmp_path: Path
 ) -> Iterator[TestWorker]:
-    """A worker on that database that runs the types of ``headrace_registry`` while the test lasts."""
+    """A worker on that database that runs the types of ``headrace_registry`` during the test."""
     with TestWorker(headrace_database.url, headrace_registry, scratch=tmp_path / "headrace-scratch") as worker:
         yield worker

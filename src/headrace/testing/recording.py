@@ -1,4 +1,4 @@
-"""What a handler reports, kept for whoever tests it."""
+"""Records what a handler reports, for tests."""
 
 import os
 from collections.abc import Mapping
@@ -21,32 +21,32 @@ _DETAIL_LIMIT = 256 * 1024
 
 @dataclass(slots=True)
 class RanStep:
-    """A step as a handler went through it."""
+    """A step of a handler."""
 
     name: str
-    """As it was entered."""
+    """The name of the step."""
     done: bool
-    """Whether an earlier attempt had finished it."""
+    """Whether an earlier attempt finished it."""
     succeeded: bool
     """Whether it is finished now."""
     detail: Any = None
-    """What was kept with it, as JSON gives it back."""
+    """Its stored detail, after a JSON round trip."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFile:
-    """A file that a handler gave to ``context.save_result``."""
+    """A file passed to ``context.save_result``."""
 
     name: str
-    """As the task's owner would get it."""
+    """The file name for the task's owner."""
     mime_type: str
     """Its type."""
     content: bytes
-    """What was in it at the time of the call."""
+    """Its content at the time of the call."""
 
 
 class Recorder:
-    """A ``Reporter`` without a database: it keeps what it is told, and refuses what a worker would refuse."""
+    """A ``Reporter`` without a database: it records reports, and refuses what a worker would refuse."""
 
     def __init__(self, *, held: int | None, done: Mapping[str, Any]) -> None:
         self._held = held
@@ -95,5 +95,5 @@ class Recorder:
 
 
 def as_stored(value: Any) -> Any:
-    """The value as it comes back from the database; ``ValueError`` for what cannot be kept there."""
+    """The value after a round trip through the database; ``ValueError`` if it cannot be stored."""
     return orjson.loads(bytes(storable.encode(value, limit=_DETAIL_LIMIT)))

@@ -1,4 +1,4 @@
-"""One attempt of a task, without a worker and without a database: by the same rules, and at once."""
+"""Runs one attempt of a task without worker and database, by the same rules."""
 
 import asyncio
 import time
@@ -25,23 +25,23 @@ from headrace.testing.recording import RanStep, Recorder, SavedFile, as_stored
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How one attempt went, and what the handler told on the way."""
+    """The result of one attempt, and the handler's reports."""
 
     outcome: Outcome
     """``SUCCEEDED``, ``FAILED`` (for good), ``RETRIED`` (failed, and would be tried again), ``SNOOZED`` or
     ``CANCELED``."""
     attempt: int
-    """Which one it was, from 1 on."""
+    """The number of the attempt, from 1."""
     error: BaseException | None = None
-    """What the handler raised."""
+    """The exception of the handler."""
     error_code: str | None = None
-    """Why it failed, as ``tasks.error_code`` would have it: ``error``, ``fatal``, ``bad_result``."""
+    """The error code, as in ``tasks.error_code``: ``error``, ``fatal``, ``bad_result``."""
     error_message: str | None = None
     """The message, with the stack if there is one."""
     delay: timedelta = timedelta(0)
-    """How long it would wait for its next attempt."""
+    """The pause before the next attempt."""
     progress: list[int] = field(default_factory=list)
-    """Every ``context.progress``, in per cent."""
+    """Every ``context.progress``, in percent."""
     logs: list[str] = field(default_factory=list)
     """Every ``context.log``."""
     steps: list[RanStep] = field(default_factory=list)
@@ -51,13 +51,13 @@ class Ran:
     saved: SavedFile | None = None
     """The last ``context.save_result``; None if the attempt did not succeed."""
     finished_in: Any = None
-    """The connection that ``context.finish_in`` was given; nothing was done with it."""
+    """The connection passed to ``context.finish_in``; it was not used."""
     _result: Any = field(default=None, repr=False)
     _done: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     @property
     def result(self) -> Any:
-        """What the handler gave back, as JSON gives it back. If it did not succeed, this raises what it raised."""
+        """The handler's return value after a JSON round trip. Raises the handler's exception if it did not succeed."""
         if self.outcome is Outcome.SUCCEEDED:
             return self._result
         if self.error is not None:
@@ -79,13 +79,12 @@ def run(
     extension: timedelta = timedelta(0),
     scratch: Path | None = None,
 ) -> Ran:
-    """Run a task's handler once, here and now, and tell how it went. No database is needed.
+    """Run a task's handler once in this process and return the outcome. Needs no database.
 
-    A payload that does not fit is refused as at submit (``PayloadInvalid``), and what the handler gives back or raises
-    becomes what a worker makes of it. ``after`` is the attempt before this one: what it finished of its steps is done.
-    ``canceled`` lets the handler find that somebody wants it to stop. ``extension`` is how much more time it may ask
-    for. ``scratch`` is where its own folder is made; by default one that is removed again. Handlers with
-    ``isolation="process"`` run in this process, without their limits.
+    An invalid payload is refused as at submit (``PayloadInvalid``), and return values and exceptions are handled as by
+    a worker. ``after`` is the previous attempt, whose finished steps are skipped. ``canceled`` simulates a stop
+    request. ``extension`` is the time that the handler may request. ``scratch`` is the parent of its scratch folder; by
+    default a temporary one. Handlers with ``isolation="process"`` run in this process, without their limits.
     """
     return asyncio.run(
         run_async(
@@ -146,15 +145,15 @@ async def run_async(
         attempted = Run(claimed, _noting(declared, raised), facts, stop, started=time.monotonic())
         if canceled:
             attempted.ask_to_stop(StopReason.CANCELED)
-        ending = await execute(attempted, recorder, _Here(), WorkerConfig(scratch=root))
-    return _told(declared, ending, recorder, raised, attempt)
+        ending = await execute(attempted, recorder, _ThreadRunner(), WorkerConfig(scratch=root))
+    return _outcome_of(declared, ending, recorder, raised, attempt)
 
 
-def _told(
+def _outcome_of(
     declared: TaskType, ending: Ending | None, recorder: Recorder, raised: list[BaseException], attempt: int
 ) -> Ran:
     error = raised[-1] if raised else None
-    if ending is None:  # a worker would leave the task to whoever has it
+    if ending is None:  # a worker would leave the task to the present lease holder
         raise error or LeaseLost()
     connection = None
     if recorder.ended_in is not None and ending.outcome is Outcome.SUCCEEDED:
@@ -181,7 +180,7 @@ def _told(
 
 
 def _noting(declared: TaskType, raised: list[BaseException]) -> TaskType:
-    """The type with a handler that notes what the true one raises: a worker keeps only its text."""
+    """The type with a handler that records exceptions: a worker stores only their text."""
 
     async def on_the_loop(context: Any, payload: Any) -> Any:
         try:
@@ -200,8 +199,8 @@ def _noting(declared: TaskType, raised: list[BaseException]) -> TaskType:
     return replace(declared, handler=on_the_loop if declared.isolation == "async" else elsewhere)
 
 
-class _Here:
-    """Where ``def`` handlers run: in a thread, so that they may have an event loop of their own."""
+class _ThreadRunner:
+    """Runs ``def`` handlers in a thread, so that they may have their own event loop."""
 
     async def run(self, run: Run, reporter: Reporter) -> Any:
         payload = run.task_type.check_payload(run.claimed.payload)
@@ -210,7 +209,7 @@ class _Here:
 
 
 class _Reports:
-    """A ``BlockingReporter`` over one whose verbs never wait."""
+    """A ``BlockingReporter`` over a reporter whose verbs never suspend."""
 
     def __init__(self, claimed: Claimed, reporter: Reporter) -> None:
         self._claimed = claimed

@@ -1,4 +1,4 @@
-"""Databases for tests: a migrated template, made once on a server for tests, and copies of it that go again."""
+"""Databases for tests: a migrated template, created once on a test server, and temporary copies of it."""
 
 import asyncio
 import hashlib
@@ -20,8 +20,8 @@ from headrace.embedded_postgres.processes import exists
 from headrace.migrations import definitions, script
 from headrace.migrations.definitions import Stale
 
-# Nothing in a scratch database must survive a power cut, and all of it fits into little memory.
-HASTY = {
+# Scratch databases are small and need no durability.
+FAST_SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
@@ -41,19 +41,19 @@ class ScratchDatabase:
     """A database with Headrace's schema, for one test."""
 
     url: str
-    """Its address as the role that Headrace runs as, which may do no more than that; for every library."""
+    """The URL with Headrace's restricted role, for any library."""
     superuser_url: str
-    """Its address as one who may do everything: for tables of your own."""
+    """The URL with a superuser, for your own tables."""
 
 
 @dataclass(frozen=True)
 class ScratchServer:
-    """A PostgreSQL on which tests may do as they like."""
+    """A PostgreSQL server for tests."""
 
     superuser_url: str
 
     def url(self, database: str, *, role: str | None = None) -> str:
-        """The address of one of its databases; with a ``role`` all is done as that one."""
+        """The URL of one of its databases, optionally with ``SET ROLE``."""
         options = urlencode({"options": f"-c role={role}"}, quote_via=quote) if role else ""
         return urlunsplit(urlsplit(self.superuser_url)._replace(path=f"/{database}", query=options))
 
@@ -68,29 +68,29 @@ class ScratchServer:
 
 @contextmanager
 def scratch_server(folder: Path, *, given: str | None) -> Iterator[ScratchServer]:
-    """The server at the address that is given; else one of our own in the folder, where it is found again."""
+    """The server at the given URL; otherwise an embedded one in the folder, which later runs reuse."""
     if given is not None:
         yield ScratchServer(given)
         return
-    config = embedded_postgres.EmbeddedConfig(data_dir=folder, settings=HASTY)
+    config = embedded_postgres.EmbeddedConfig(data_dir=folder, settings=FAST_SETTINGS)
     with embedded_postgres.attach(config) as running:
         yield ScratchServer(running.superuser_url)
 
 
 def schema() -> str:
-    """All that a migrated database is made from."""
+    """The SQL of all migrations and functions."""
     return script.render(migrations.available(), stale=Stale(others=definitions.known()))
 
 
 async def make_template(server: ScratchServer, *, own_sql: str = "", own: bool) -> str:
-    """A migrated database that nobody connects to, with what ``own_sql`` makes; once for each state of both.
+    """Create a migrated template database with the tables of ``own_sql``; once for each state of both.
 
-    Gives its name. ``own`` says that the server is there for these tests alone: then what is left of others is removed.
+    Returns its name. ``own``: the server is used only by these tests, so outdated templates are dropped.
     """
     migrated = f"headrace_template_{_digest(schema())}"
     connection = await asyncpg.connect(server.superuser_url)
     try:
-        # The other test processes wait here, and then find it made.
+        # Other test processes wait here, and then find the template.
         await connection.execute("SELECT pg_advisory_lock(4711)")
         if not await _is_template(connection, migrated):
             await _drop_leftovers(connection)
@@ -101,12 +101,12 @@ async def make_template(server: ScratchServer, *, own_sql: str = "", own: bool) 
             await migrations.migrate(
                 DatabaseConfig(server.url(migrated)), lock_timeout=timedelta(seconds=5), report=lambda _: None
             )
-            # Whoever comes first writes down what each later one needs to know of the catalog; copies take it along.
+            # The first connection writes the catalog's hint bits, which copies inherit.
             await server.execute("SELECT 1", database=migrated)
             await _close_template(connection, migrated)
         name = f"{migrated}_{_digest(own_sql)}" if own_sql else migrated
         if not await _is_template(connection, name):
-            await connection.execute(f"DROP DATABASE IF EXISTS {name}")  # its SQL failed the last time
+            await connection.execute(f"DROP DATABASE IF EXISTS {name}")  # left by a failed run of its SQL
             await connection.execute(f"CREATE DATABASE {name} TEMPLATE {migrated} STRATEGY file_copy")
             await server.execute(own_sql, database=name)
             await _close_template(connection, name)
@@ -128,14 +128,14 @@ async def _close_template(connection: "asyncpg.Connection[Any]", name: str) -> N
 
 
 async def _make_signing_in_quick(connection: "asyncpg.Connection[Any]", password: str) -> None:
-    """SCRAM has each of the thousands of connections of a run hash the password 4096 times; once is enough here."""
+    """Set one SCRAM iteration instead of 4096, because a run opens thousands of connections."""
     if connection.get_server_version().major >= 16:
         quoted = await connection.fetchval("SELECT quote_literal($1::text)", password)
         await connection.execute(f"SET scram_iterations = 1; ALTER ROLE CURRENT_USER PASSWORD {quoted}")
 
 
 async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
-    """Databases of runs that were killed."""
+    """Drop databases of killed runs."""
     for row in await connection.fetch(r"SELECT datname FROM pg_database WHERE datname ~ '^headrace_test_\d+_'"):
         name: str = row["datname"]
         if not exists(int(name.split("_")[2])):
@@ -143,7 +143,7 @@ async def _drop_leftovers(connection: "asyncpg.Connection[Any]") -> None:
 
 
 async def _drop_templates(connection: "asyncpg.Connection[Any]") -> None:
-    """Those of other migrations."""
+    """Drop templates of other migrations."""
     for row in await connection.fetch("SELECT datname FROM pg_database WHERE datname ~ '^headrace_template_'"):
         await connection.execute(f"ALTER DATABASE {row['datname']} IS_TEMPLATE false")
         await connection.execute(f"DROP DATABASE {row['datname']}")
@@ -151,7 +151,7 @@ async def _drop_templates(connection: "asyncpg.Connection[Any]") -> None:
 
 @contextmanager
 def scratch_database(server: ScratchServer, template: str) -> Iterator[ScratchDatabase]:
-    """A copy of the template, dropped at the end whoever is still connected."""
+    """A copy of the template, dropped at the end even with open connections."""
     name = f"headrace_test_{os.getpid()}_{next(_numbers)}"
     asyncio.run(server.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy"))
     try:

@@ -18,9 +18,9 @@ _numbers = itertools.count(1)
 
 
 def make_user(database_url: str, *, units: int, username: str | None = None) -> str:
-    """Create a user with this many units for the month, and give the id.
+    """Create a user with this many units for the month, and return the id.
 
-    It works in tests with an event loop of their own, too: the statements run in a thread.
+    It also works in tests with an event loop, because the statements run in a thread.
     """
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, _make_user(database_url, units, username)).result()
@@ -32,7 +32,7 @@ async def _make_user(database_url: str, units: int, username: str | None) -> str
     async with await Database.connect(config) as db, db.transaction() as tx:
         await tx.execute(INSERT_USER, user_id, username or f"user{next(_numbers)}")
         plan = await find_plan(tx, FREE_PLAN)
-        assert plan is not None, "the schema brings it"
+        assert plan is not None, "the schema contains it"
         start, end = calendar_month(await clock(tx))
         await granting.grant(
             tx,

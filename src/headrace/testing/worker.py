@@ -1,4 +1,4 @@
-"""A worker for tests, in a thread of its own: tests with an event loop and tests without one use it alike."""
+"""A worker for tests in its own thread, for tests with and without an event loop."""
 
 import asyncio
 import threading
@@ -17,23 +17,23 @@ from headrace.tasks.worker.config import WorkerConfig
 
 T = TypeVar("T")
 
-_AT_ONCE = Backoff(first=timedelta(0))
-_WITHIN = timedelta(seconds=60)
+_NO_BACKOFF = Backoff(first=timedelta(0))
+_DEFAULT_TIMEOUT = timedelta(seconds=60)
 
 
 class TestWorker:
-    """A worker that runs a registry's tasks while a test lasts. Its verbs wait, without an event loop of yours.
+    """A worker that runs a registry's tasks during a test. Its verbs block and need no event loop.
 
     >>> task = worker.run("greet", {"name": "Ada"})
     >>> assert task.result == "Hello, Ada!"
 
-    Failed attempts are tried again without a pause, whatever the type's backoff.
+    Failed attempts are retried without a pause, regardless of the type's backoff.
     """
 
-    __test__ = False  # pytest shall not look for tests in it
+    __test__ = False  # not a test class for pytest
 
     def __init__(self, database_url: str, registry: Registry, *, scratch: Path) -> None:
-        self._hr = Headrace(database_url, _hasty(registry), pool_max=5, files_url=str(scratch / "files"))
+        self._hr = Headrace(database_url, _without_backoff(registry), pool_max=5, files_url=str(scratch / "files"))
         self._config = WorkerConfig(
             concurrency=10,
             poll_every=timedelta(milliseconds=100),
@@ -70,36 +70,36 @@ class TestWorker:
         type: str,  # noqa: A002 - the API's word
         payload: Any = None,
         *,
-        within: timedelta = _WITHIN,
+        within: timedelta = _DEFAULT_TIMEOUT,
         **options: Any,
     ) -> Task:
-        """Submit a task, wait until it is over, and give it; ``options`` are those of ``Headrace.submit``."""
+        """Submit a task, wait until it ends, and return it; ``options`` are those of ``Headrace.submit``."""
         return self.wait(self.submit(type, payload, **options), within=within)
 
     def submit(self, type: str, payload: Any = None, **options: Any) -> str:  # noqa: A002 - the API's word
-        """Submit a task and give its id; ``options`` are those of ``Headrace.submit``."""
+        """Submit a task and return its id; ``options`` are those of ``Headrace.submit``."""
         return self._wait_for(self._hr.submit(type, payload, **options))
 
-    def wait(self, task_id: str, *, within: timedelta = _WITHIN) -> Task:
-        """Wait until a task is over and give it; ``TimeoutError`` if that takes too long."""
+    def wait(self, task_id: str, *, within: timedelta = _DEFAULT_TIMEOUT) -> Task:
+        """Wait until a task ends and return it; ``TimeoutError`` if that takes too long."""
         return self._wait_for(self._hr.wait(task_id, within=within))
 
     def get(self, task_id: str) -> Task:
-        """The task as it is now."""
+        """The task in its present state."""
         return self._wait_for(self._hr.get(task_id))
 
     def cancel(self, task_id: str) -> Task:
-        """Cancel a task; one that runs is told to stop."""
+        """Cancel a task; a running one receives a stop request."""
         return self._wait_for(self._hr.cancel(task_id))
 
     def retry(self, task_id: str) -> Task:
-        """Run a task again that failed or was canceled."""
+        """Retry a failed or canceled task."""
         return self._wait_for(self._hr.retry(task_id))
 
 
-def _hasty(registry: Registry) -> Registry:
-    """The same types without pauses between attempts; and whoever has the registry may go on adding to it."""
+def _without_backoff(registry: Registry) -> Registry:
+    """A copy of the registry without pauses between attempts; the original stays open for more types."""
     copy = Registry()
     for declared in registry:
-        copy.add(replace(declared, backoff=_AT_ONCE))
+        copy.add(replace(declared, backoff=_NO_BACKOFF))
     return copy

@@ -1,1 +1,1 @@
-"""The API as an ASGI app, and what belongs to its process as a whole."""
+"""The API as an ASGI app, with its middleware, connection limits and probes."""

@@ -1,9 +1,8 @@
-"""Where a request comes from, when some of those who say so may be lying.
+"""The client address of a request behind trusted proxies.
 
-A proxy adds the address it sees to the right end of ``X-Forwarded-For``; what stands further left came from outside
-and may be made up. So we read from the right and believe one more hop as long as it is one of our own proxies.
-``Forwarded`` (RFC 7239) is not read: a proxy that fills one header passes the other on as the client wrote it, and
-whoever believes both believes the client.
+A proxy appends the address it sees to ``X-Forwarded-For``; entries further left came from outside and may be forged. So
+the list is read from the right, while the hop is one of our own proxies. ``Forwarded`` (RFC 7239) is not read: a proxy
+that fills one header passes the other on unchanged, so trusting both would mean trusting the client.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,13 +21,13 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
         if not is_in(address, trusted):
             break
         if (before := parse(hop)) is None:
-            break  # what is left of something unreadable was not written by the proxy that wrote this
+            break  # entries left of it are not trusted
         address = before
     return str(address)
 
 
 def parse(hop: str) -> Address | None:
-    """Read an address as proxies write it: ``1.2.3.4``, ``1.2.3.4:80``, ``::1``, ``[::1]:80``, ``fe80::1%eth0``."""
+    """Parse an address as proxies write it: ``1.2.3.4``, ``1.2.3.4:80``, ``::1``, ``[::1]:80``, ``fe80::1%eth0``."""
     text = hop.strip().strip('"')
     if text.startswith("["):
         text, bracket, port = text[1:].partition("]")
@@ -49,7 +48,7 @@ def _is_port(text: str) -> bool:
 
 
 def _plain(address: Address) -> Address:
-    """One form for one address: IPv4 within IPv6 is IPv4, and a zone means something to one machine only."""
+    """The normal form of an address: IPv4 within IPv6 becomes IPv4, and zones are removed."""
     if isinstance(address, IPv6Address):
         return address.ipv4_mapped or IPv6Address(int(address))
     return address

@@ -1,4 +1,4 @@
-"""The API's description as a page to read: plain HTML, made on the server, with nothing to load from elsewhere."""
+"""The API reference as a page of plain HTML, rendered on the server without external resources."""
 
 import re
 from collections.abc import Mapping
@@ -168,8 +168,8 @@ def _star(required: object) -> str:
 
 
 def _prose(text: str) -> str:
-    """Our descriptions use two marks of Markdown, `code` and **strong**; the rest is text."""
-    # A newline within a paragraph is where the source was wrapped, and means nothing.
+    """Render the two Markdown marks of our descriptions, `code` and **strong**."""
+    # A single newline only wraps the source.
     unwrapped = re.sub(r"(?<!\n)\n(?!\n)", " ", text.strip())
     marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(unwrapped))
     return re.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", marked)

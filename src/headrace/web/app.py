@@ -1,4 +1,4 @@
-"""The app factory: routes, what stands around them, and how they are described."""
+"""The app factory: routes, middleware and the OpenAPI description."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ _CORS_SEEN = [REQUEST_ID, "ETag", "Location", "Retry-After", REPLAYED, "RateLimi
 
 
 def create_app(services: Services, config: WebConfig, *, routers: Sequence[Router] = ()) -> FastAPI:
-    """The API with these routes. It opens and closes nothing: whoever made the services ends them."""
+    """Create the API with these routes. It opens and closes nothing: the caller owns the services."""
     app = FastAPI(
         title=openapi.TITLE,
         version=__version__,
@@ -57,7 +57,7 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[Route
     app.router.default = console.behind(app.router.default)
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
-    _surround(app, config)
+    _add_middleware(app, config)
     return app
 
 
@@ -68,13 +68,13 @@ def _add(app: FastAPI, routers: Sequence[Router], *dependencies: Any) -> None:
         )
 
 
-def _surround(app: FastAPI, config: WebConfig) -> None:
-    # add_middleware puts the new one outside of those before it: read upwards.
+def _add_middleware(app: FastAPI, config: WebConfig) -> None:
+    # add_middleware wraps the earlier ones: the last one added is the outermost.
     app.add_middleware(Head)
     app.add_middleware(LastResort)
     app.add_middleware(BodyLimit, config=config)
     if config.cors_origins:
-        # Without credentials: our cookies are for our own origin, and programs elsewhere send a bearer token.
+        # Without credentials: cookies are for our own origin, other programs send a bearer token.
         app.add_middleware(
             CORSMiddleware,
             allow_origins=config.cors_origins,
@@ -88,6 +88,6 @@ def _surround(app: FastAPI, config: WebConfig) -> None:
 
 
 def _route_name(scope: Scope) -> str:
-    """The template of the path that a request matched (``/v1/tasks/{id}``): one name for all its values."""
+    """The path template of the matched route (``/v1/tasks/{id}``), for logs and metrics."""
     route = scope.get("route")
     return route.path_format if isinstance(route, Route) else "unmatched"

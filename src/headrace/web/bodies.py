@@ -1,7 +1,7 @@
-"""JSON that parses and still cannot be worked with: refused here, once, for every route.
+"""Refuses JSON that parses but cannot be stored, for every route.
 
-Python's parser takes more than JSON allows (NaN), more than Unicode allows (half of a surrogate pair) and more than
-PostgreSQL can store (U+0000, numbers without end, a thousand levels). Where a schema says ``Any``, nobody else looks.
+Python's parser accepts more than JSON (NaN), than Unicode (lone surrogates) and than PostgreSQL can store (U+0000, huge
+numbers, a thousand levels). Fields of type ``Any`` have no other check.
 """
 
 import math
@@ -15,18 +15,18 @@ from headrace.edge.errors import InvalidJson, UnstorableText, UnsupportedMediaTy
 
 MAX_DEPTH = 64
 
-# What must be in the bytes if anything below is to be found; most bodies have none of it and are not walked through.
+# Bytes that occur in every invalid body; most bodies have none of them and need no traversal.
 _SUSPICIOUS = re.compile(
-    rb"\\u0000|\\u[dD]|\xed[\xa0-\xbf]"  # U+0000, halves of surrogate pairs, written out or as bytes
-    rb"|NaN|Infinity|[0-9][eE]|[0-9]{19}"  # numbers that are none, or too large
-    rb"|\0"  # UTF-16 or UTF-32, in which none of these would be found
+    rb"\\u0000|\\u[dD]|\xed[\xa0-\xbf]"  # U+0000 and lone surrogates, escaped or as bytes
+    rb"|NaN|Infinity|[0-9][eE]|[0-9]{19}"  # invalid or too large numbers
+    rb"|\0"  # UTF-16 or UTF-32, in which the others would not match
 )
 _BAD_TEXT = re.compile("[\0\ud800-\udfff]")
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 
 
 async def readable(request: Request) -> None:
-    """A dependency of every route: the path, the query and the JSON body can be read and stored."""
+    """A dependency of every route: path, query and JSON body must be readable and storable."""
     if b"%00" in request.scope["query_string"] or "\0" in request.scope["path"]:
         raise UnstorableText
     field = getattr(request.scope.get("route"), "body_field", None)
@@ -47,7 +47,7 @@ def _is_json(headers: Headers) -> bool:
 
 
 def check(document: Any) -> None:
-    """Raise if any part of a parsed document cannot be stored; without recursion, since depth is one of the dangers."""
+    """Raise if any part of a parsed document cannot be stored; iterative, because the depth is not yet limited."""
     level: list[Any] = [document]
     for _ in range(MAX_DEPTH + 1):
         below: list[Any] = []
@@ -72,6 +72,6 @@ def _check_leaf(value: Any) -> None:
             raise UnstorableText
     elif isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidJson("NaN, Infinity and numbers as large as that are not JSON.")
-    elif isinstance(value, int) and not _SMALLEST <= value <= _LARGEST:
-        raise InvalidJson("A whole number in the body does not fit into 64 bits.")
+            raise InvalidJson("NaN, Infinity and numbers of that size are not JSON.")
+    elif isinstance(value, int) and not _MIN_INTEGER <= value <= _MAX_INTEGER:
+        raise InvalidJson("An integer in the body does not fit into 64 bits.")

@@ -1,4 +1,4 @@
-"""What the web app is told about where it stands."""
+"""Configuration of the web app."""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
@@ -7,16 +7,16 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class WebConfig:
-    """How clients reach the API, and how much they may send."""
+    """Origins, proxies and limits of the API."""
 
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     cors_origins: tuple[str, ...] = ()
     body_limit: int = 1024 * 1024
     https: bool = False
-    metrics: bool = True  # whether /metrics is here; otherwise it has a port of its own
+    metrics: bool = True  # serve /metrics here; otherwise on a separate port
     streamed_paths: tuple[str, ...] = ()
-    """Regular expressions for `METHOD /path`: routes that read the body piece by piece and limit it themselves."""
+    """Regular expressions for `METHOD /path`: routes that stream the body and limit it themselves."""
     console: Path | None = None
-    """The folder of the built console; without one, or when it is empty, a plain page stands in."""
+    """The folder of the built console; if missing or empty, a plain page is served."""
     file_origins: tuple[str, ...] = ()
-    """Where browsers get files from beside ourselves: the bucket, where it answers links itself."""
+    """Other origins of files for browsers: the bucket, if it serves links itself."""

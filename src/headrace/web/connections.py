@@ -1,11 +1,10 @@
-"""Who may keep a connection open, and for how long.
+"""Limits of connections: how many, in which phase, and for how long.
 
-uvicorn knows one limit, on connections, and no time by which a request's head must be there: a few thousand clients who
-send half a request line switch it off for everybody. Here every connection is in a phase, each phase in which we wait
-for the client ends, and when there is no room left the connection that has been quiet for longest makes way. Only
-requests under way count against the limit on requests.
+uvicorn has one limit, on connections, and no timeout for a request's head: a few thousand clients that send half a
+request line block all others. Here every connection has a phase, every phase that waits for the client has a timeout,
+and at the limit the longest quiet connection is closed. Only requests under way count against the limit of requests.
 
-Nothing here reads or writes a socket: ``protocol`` does, and tells.
+This module does no I/O: ``protocol`` does, and reports phases.
 """
 
 import errno
@@ -28,41 +27,41 @@ log = logs.get(__name__)
 
 
 class Phase(StrEnum):
-    """What a connection is doing. In all but one we wait for the client."""
+    """The state of a connection. In all phases except WORK we wait for the client."""
 
     HEAD = "head"  # opened, or in the middle of a request's head
     BODY = "body"  # the head is here, the body is not
-    WORK = "work"  # we are at it
+    WORK = "work"  # the server handles the request
     STALLED = "stalled"  # the client does not read what we write
     IDLE = "idle"  # answered, and kept open for the next request
-    CLOSING = "closing"  # everything is said; the client has not hung up
+    CLOSING = "closing"  # the answer is complete; the client has not closed yet
 
 
-_QUIET = (Phase.HEAD, Phase.IDLE, Phase.CLOSING)  # nothing is lost with these
+_QUIET = (Phase.HEAD, Phase.IDLE, Phase.CLOSING)  # closing these loses nothing
 _UNDER_WAY = (Phase.BODY, Phase.WORK, Phase.STALLED)
 
 
 class Reason(StrEnum):
-    """Why a connection was closed by us before its time, or not let in."""
+    """Why the server closed or refused a connection."""
 
     HEAD_TIMEOUT = "head_timeout"
     IDLE_TIMEOUT = "idle_timeout"
     NOT_READING = "not_reading"
     NOT_CLOSING = "not_closing"
-    MADE_ROOM = "made_room"  # the one that kept us waiting for longest, for a newcomer
+    MADE_ROOM = "made_room"  # the longest waiting one was closed for a new one
     ADDRESS_FULL = "address_full"
     FULL = "full"
     REQUESTS_FULL = "requests_full"
     OUT_OF_FILES = "out_of_files"
 
 
-# What happens every day is counted, but not worth a line in the log.
+# Frequent reasons are counted, but not logged.
 _ORDINARY = frozenset({Reason.IDLE_TIMEOUT, Reason.NOT_CLOSING})
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """How many connections and requests one process takes, and how long it waits for a client."""
+    """Limits of connections and requests of one process, and timeouts of clients."""
 
     connections: int = 10_000
     per_address: int = 256
@@ -74,29 +73,29 @@ class ConnectionLimits:
     trusted_proxies: tuple[Network, ...] = ()
 
     def within(self, descriptors: int) -> "ConnectionLimits":
-        """The same for a process that may have only so many files open."""
-        return replace(self, connections=max(_FEWEST, min(self.connections, descriptors)))
+        """The limits for a process with this number of file descriptors."""
+        return replace(self, connections=max(_MIN_CONNECTIONS, min(self.connections, descriptors)))
 
 
-_FEWEST = 16
+_MIN_CONNECTIONS = 16
 _PROBES = frozenset({"/healthz", "/readyz"})
-# A request that has waited less than this for its client is not given up for another.
-_PATIENCE_S = 1.0
-# So many descriptors must be free, for the database, files and children.
+# A request that waits less than this for its client is not closed for another.
+_MIN_WAIT_S = 1.0
+# Descriptors reserved for the database, files and children.
 _SPARE_FILES = 8
 _LOG_EVERY_S = 10.0
-_AT_ONCE = 5  # closed in one turn of the loop
+_MAX_CLOSED_PER_TURN = 5  # connections closed in one turn of the loop
 
 
 class Connection(Protocol):
-    """One connection, as this module sees it."""
+    """The interface of a connection."""
 
-    address: str | None  # None for those whose connections are not counted
+    address: str | None  # None if its connections are not counted
     phase: Phase
     since: float
 
     def expire(self) -> None:
-        """Its phase has lasted too long: say so if there is somebody to say it to, and close."""
+        """Close it after a timeout of its phase, with an answer if possible."""
 
     def drop(self) -> None:
         """Close at once."""
@@ -108,7 +107,7 @@ class Connections:
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._room = limits.connections
-        # A share of the connections stays for those who wait, so that there is always one that can make way.
+        # A share is reserved for waiting connections, so that one can always be closed for a new one.
         self._requests = min(limits.requests, limits.connections * 3 // 4)
         self._for_probes = max(1, min(64, limits.connections // 8))
         self._timeouts = {
@@ -117,7 +116,7 @@ class Connections:
             Phase.STALLED: limits.stalled_for.total_seconds(),
             Phase.CLOSING: limits.closing_for.total_seconds(),
         }
-        # In the order in which they came into the phase: the first is the one to end first.
+        # In the order of entering the phase: the first expires first.
         self._phases: dict[Phase, OrderedDict[Connection, None]] = {phase: OrderedDict() for phase in Phase}
         self._count_of: Counter[str] = Counter()
         self._waiting_of: dict[str, OrderedDict[Connection, None]] = {}
@@ -130,20 +129,20 @@ class Connections:
 
     @property
     def period(self) -> float:
-        """How often to ``tick``, in seconds: a wait is over by so much too late at the most."""
+        """Seconds between calls of ``tick``: the maximum delay of a timeout."""
         return min(1.0, min(self._timeouts.values()) / 4)
 
     def count(self, phase: Phase) -> int:
         return len(self._phases[phase])
 
     def bucket_of(self, peer: str | None) -> str | None:
-        """Under which name a client's connections are counted; None for proxies, which bring many clients."""
+        """The key under which a client's connections are counted; None for proxies, which have many clients."""
         return _bucket(peer, self._limits.trusted_proxies)
 
-    # -- coming and going
+    # -- opening and closing
 
     def open(self, connection: Connection) -> HeadraceError | None:
-        """Take a new connection, in the phase HEAD; or the reason why there is no room for it."""
+        """Accept a new connection in the phase HEAD, or return the refusal."""
         refusal = self._make_room(connection)
         if connection.address is not None:
             self._count_of[connection.address] += 1
@@ -153,8 +152,8 @@ class Connections:
     def _make_room(self, connection: Connection) -> HeadraceError | None:
         own, most = connection.address, self._limits.per_address
         if own is not None and self._count_of[own] >= most:
-            # Behind one address there may be many people: who keeps us waiting makes way, not who is new.
-            if (found := self._to_make_way(own)) is not None:
+            # Many people may share an address: a waiting connection is closed, rather than refusing a new one.
+            if (found := self._longest_quiet(own)) is not None:
                 self._drop(found, Reason.MADE_ROOM)
             if self._count_of[own] >= most:
                 self.closed[Reason.ADDRESS_FULL] += 1
@@ -167,13 +166,13 @@ class Connections:
         return None
 
     def enter(self, connection: Connection, phase: Phase) -> None:
-        """The connection does something else now. Again the same: its time goes on."""
+        """Change the phase of a connection. Entering the same phase again does not restart its timeout."""
         if connection.phase is not phase and connection in self._phases[connection.phase]:
             self._take(connection)
             self._put(connection, phase)
 
     def forget(self, connection: Connection) -> None:
-        """The connection is closed; forgetting it twice does no harm."""
+        """Remove a closed connection. Idempotent."""
         if connection not in self._phases[connection.phase]:
             return
         self._take(connection)
@@ -183,7 +182,7 @@ class Connections:
                 del self._count_of[own]
 
     def admit(self, path: str) -> HeadraceError | None:
-        """Whether a request whose head is complete may be worked on. It counts as under way already."""
+        """Admit a request with a complete head, which already counts as under way; returns the refusal otherwise."""
         most = self._requests + (self._for_probes if path in _PROBES else 0)
         if self._under_way() <= most or self._drop_waiting():
             return None
@@ -196,17 +195,17 @@ class Connections:
     # -- closing
 
     def tick(self) -> bool:
-        """Close those whose time is over, once a second or so; True if there are more than one turn of the loop takes:
-        thousands who came together go together, and nobody else shall wait for them."""
+        """Close expired connections, about once a second; True if more remain: thousands may expire together, and one
+        turn of the loop closes only a few, so that others do not wait."""
         now, ended = time.monotonic(), 0
         for phase, reason in _EXPIRES.items():
             waiting = self._phases[phase]
             while waiting and (first := next(iter(waiting))).since + self._timeouts[phase] <= now:
-                if ended == _AT_ONCE:
+                if ended == _MAX_CLOSED_PER_TURN:
                     return True
                 self._end(first, reason)
                 ended += 1
-        self._mind_descriptors()
+        self._free_descriptors()
         self._tell(now)
         return False
 
@@ -222,21 +221,21 @@ class Connections:
         connection.drop()
 
     def _drop_quietest(self, reason: Reason) -> bool:
-        """Close the one that has been quiet for longest; False if none is."""
+        """Close the longest quiet connection; False if there is none."""
         if (found := self._oldest(_QUIET)) is not None:
             self._drop(found, reason)
         return found is not None
 
-    def _to_make_way(self, address: str) -> Connection | None:
-        """Of this address the one that has been quiet for longest; an upload or a slow reader only after a while."""
+    def _longest_quiet(self, address: str) -> Connection | None:
+        """The longest quiet connection of this address; uploads and slow readers count only after a while."""
         waiting = self._waiting_of.get(address, OrderedDict())
         quiet = next((each for each in waiting if each.phase in _QUIET), None)
-        return quiet or next((each for each in waiting if each.since + _PATIENCE_S <= time.monotonic()), None)
+        return quiet or next((each for each in waiting if each.since + _MIN_WAIT_S <= time.monotonic()), None)
 
     def _drop_waiting(self) -> bool:
-        """Give up a request that waits for its client, for the sake of one that does not."""
+        """Close a request that waits for its client, in favour of one that does not."""
         found = self._oldest((Phase.BODY, Phase.STALLED))
-        if found is None or found.since + _PATIENCE_S > time.monotonic():
+        if found is None or found.since + _MIN_WAIT_S > time.monotonic():
             return False
         self._drop(found, Reason.MADE_ROOM)
         return True
@@ -245,12 +244,12 @@ class Connections:
         firsts = [next(iter(self._phases[phase])) for phase in phases if self._phases[phase]]
         return min(firsts, key=lambda connection: connection.since, default=None)
 
-    def _mind_descriptors(self) -> None:
-        """When the process runs out of descriptors, whoever has them, quiet connections give theirs back."""
+    def _free_descriptors(self) -> None:
+        """Close quiet connections when the process runs out of file descriptors."""
         if descriptors_left(_SPARE_FILES):
-            self._room = min(self._limits.connections, self._room + _FEWEST)
+            self._room = min(self._limits.connections, self._room + _MIN_CONNECTIONS)
             return
-        self._room = max(_FEWEST, len(self) * 4 // 5)
+        self._room = max(_MIN_CONNECTIONS, len(self) * 4 // 5)
         while len(self) > self._room and self._drop_quietest(Reason.OUT_OF_FILES):
             pass
         log.warning("connections.out_of_files", connections=len(self))
@@ -278,13 +277,13 @@ class Connections:
                 del self._waiting_of[connection.address]
 
 
-# Reading an address takes as long as everything else that a new connection costs here.
+# Cached, because parsing an address costs as much as all other work for a new connection.
 @lru_cache(maxsize=4096)
 def _bucket(peer: str | None, trusted: tuple[Network, ...]) -> str | None:
     address = parse(peer or "")
     if address is None or is_in(address, trusted):
         return None
-    # Of IPv6 the /64, which is what one customer gets.
+    # For IPv6 the /64, the usual size of one customer.
     return str(ip_network((address, 64), strict=False)) if address.version == 6 else str(address)
 
 
@@ -297,7 +296,7 @@ _EXPIRES = {
 
 
 def descriptors_left(number: int) -> bool:
-    """Whether this process could open so many files now."""
+    """Whether this process can open this number of files now."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(number))

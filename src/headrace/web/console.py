@@ -1,8 +1,8 @@
-"""The console as it was built: one page, and the files that it loads.
+"""Serves the built console: one page, and the files that it loads.
 
-They are read once and answered from memory, to whoever asks and as often: no credential, database or rate limit. The
-page is for every address that no route has, where a browser wants a page: so links into the console work. Whatever else
-asks there (a program that forgot ``/v1``, a file that is not part of this build) is told that there is nothing.
+They are read once and served from memory, without credentials, database or rate limit. The page answers every path
+without a route for which a browser accepts HTML, so that links into the console work. Other requests for such paths (a
+program that forgot ``/v1``, a file of another build) get 404.
 """
 
 import gzip
@@ -19,18 +19,18 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace.web.config import WebConfig
 from headrace.web.encodings import accepted_encodings, pack
 
-BUILT = Path(__file__).parent / "console"  # what the build writes
+BUILT = Path(__file__).parent / "console"  # written by the build
 
-# Addresses that are never the console's, whether something is there or not.
+# First path segments that never belong to the console.
 RESERVED = frozenset({"v1", "docs", "openapi.json", "healthz", "readyz", "metrics"})
-NONCE = "__CSP_NONCE__"  # in the page: where the nonce of its styles goes
+NONCE = "__CSP_NONCE__"  # placeholder in the page for the nonce of its styles
 
 _HASHED = "assets/"  # a file's name changes with its content
-_WORTH_PACKING = 1024
-_FOR_EVER = "public, max-age=31536000, immutable"
-_ASK_EACH_TIME = "no-cache"
+_MIN_COMPRESSED_BYTES = 1024
+_CACHE_IMMUTABLE = "public, max-age=31536000, immutable"
+_CACHE_REVALIDATE = "no-cache"
 _TEXT = ("text/", "application/json", "application/manifest+json", "image/svg+xml")
-# Not left to the machine's own table: a script of another type is not run (nosniff).
+# Not taken from the system's table: browsers do not run a script of another type (nosniff).
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
@@ -45,17 +45,17 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """One file of the build, plain and packed."""
+    """One file of the build, plain and compressed."""
 
     body: bytes = field(repr=False)
-    packed: dict[str, bytes] = field(repr=False)  # by the name of the encoding
+    packed: dict[str, bytes] = field(repr=False)  # by content encoding
     media_type: str
     etag: str
     cache: str
 
 
 class Console:
-    """What was built, in memory; nothing if it was not."""
+    """The build in memory; empty if there is none."""
 
     def __init__(self, folder: Path | None, config: WebConfig) -> None:
         self._config = config
@@ -70,7 +70,7 @@ class Console:
         return self._page is not None
 
     def behind(self, nothing: ASGIApp) -> ASGIApp:
-        """For what no route has: the console's answer, or ``nothing``."""
+        """The app for paths without a route: the console's answer, or ``nothing``."""
 
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             response = self._answer(scope) if scope["type"] == "http" and scope["method"] == "GET" else None
@@ -90,19 +90,19 @@ class Console:
 
     def _answer_with_page(self, headers: Headers) -> Response:
         assert self._page is not None
-        # New each time: nobody can know it in advance and write a style that is taken.
+        # A new nonce for each answer, so that it cannot be guessed for an injected style.
         nonce = secrets.token_urlsafe(16)
         body = self._page.replace(NONCE, nonce).encode()
         response = Response(body, media_type="text/html; charset=utf-8")
         response.headers["Content-Security-Policy"] = policy(self._config, nonce)
-        response.headers["Cache-Control"] = _ASK_EACH_TIME
+        response.headers["Cache-Control"] = _CACHE_REVALIDATE
         response.headers["Vary"] = "Accept, Accept-Encoding"
         return pack(response, headers)
 
 
 def policy(config: WebConfig, nonce: str) -> str:
-    """What the page may load and run: what comes from here. Pictures and films also from where the files lie, and from
-    memory, where the editor makes them."""
+    """The page's Content-Security-Policy: only this origin. Images and videos also from the file storage, and from
+    memory, for the editor."""
     files = " ".join(("'self'", *config.file_origins))
     return "; ".join(
         (
@@ -124,7 +124,7 @@ def policy(config: WebConfig, nonce: str) -> str:
 
 def _read(folder: Path) -> dict[str, File]:
     found = {file.relative_to(folder).as_posix(): file for file in folder.rglob("*") if file.is_file()}
-    ready = {".br": "br", ".gz": "gzip"}  # what the build has packed itself
+    ready = {".br": "br", ".gz": "gzip"}  # compressed by the build
     files: dict[str, File] = {}
     for name, file in found.items():
         if name == "index.html" or file.suffix in ready or file.name.startswith("."):
@@ -134,10 +134,10 @@ def _read(folder: Path) -> dict[str, File]:
         packed = {
             encoding: found[name + suffix].read_bytes() for suffix, encoding in ready.items() if name + suffix in found
         }
-        if not packed and len(body) >= _WORTH_PACKING and media_type.startswith(_TEXT):
+        if not packed and len(body) >= _MIN_COMPRESSED_BYTES and media_type.startswith(_TEXT):
             packed = {"gzip": gzip.compress(body, 6, mtime=0)}
         digest = hashlib.sha256(body).hexdigest()[:32]
-        cache = _FOR_EVER if name.startswith(_HASHED) else _ASK_EACH_TIME
+        cache = _CACHE_IMMUTABLE if name.startswith(_HASHED) else _CACHE_REVALIDATE
         files[name] = File(body, packed, media_type, f'"{digest}"', cache)
     return files
 

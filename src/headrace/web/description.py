@@ -1,4 +1,4 @@
-"""The shape of the API without its prose: what typed clients are made from, small enough to be kept in the tree."""
+"""The API description without prose: the source of typed clients, small enough to be checked in."""
 
 import json
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 
 _PROSE = frozenset({"description", "examples", "example", "title", "summary", "tags", "headers"})
-# Below these, keys are names that we gave.
+# Keys below these are our own names.
 _NAMED = frozenset({"properties", "schemas", "paths"})
 
 
 def shape() -> str:
-    """The description as JSON, a line for each path and each schema, so that changes are seen line by line."""
-    document = _bare(whole())
+    """The description as JSON with one line for each path and schema, for readable diffs."""
+    document = _without_prose(whole())
     paths, schemas = document["paths"], document["components"]["schemas"]
     for methods in paths.values():
         for operation in methods.values():
@@ -32,29 +32,29 @@ def shape() -> str:
 
 
 def whole() -> Mapping[str, Any]:
-    """The description of every route, as a running API answers it at ``/openapi.json``."""
-    # Nobody is served by this app: it only knows its routes.
+    """The description of every route, as served at ``/openapi.json``."""
+    # This app serves no requests: it only has the routes.
     deps = RouteDeps(**{field.name: cast("Any", None) for field in fields(RouteDeps)})
-    services = Services(db=cast("Database", None), authenticate=_nobody, secret=bytes(32))
+    services = Services(db=cast("Database", None), authenticate=_refuse_all, secret=bytes(32))
     return create_app(services, WebConfig(), routers=routers(deps)).openapi()
 
 
-async def _nobody(*_: object) -> Caller:
-    raise AssertionError("this app serves nobody")
+async def _refuse_all(*_: object) -> Caller:
+    raise AssertionError("this app serves no requests")
 
 
-def _bare(node: Any, *, named: bool = False) -> Any:
+def _without_prose(node: Any, *, named: bool = False) -> Any:
     if isinstance(node, dict):
         return {
-            key: _bare(value, named=not named and key in _NAMED)
+            key: _without_prose(value, named=not named and key in _NAMED)
             for key, value in node.items()
             if named or key not in _PROSE
         }
-    return [_bare(each) for each in node] if isinstance(node, list) else node
+    return [_without_prose(each) for each in node] if isinstance(node, list) else node
 
 
 def _successes(responses: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Errors are problems, everywhere; only what else is answered differs."""
+    """The successful responses: errors are the same problems everywhere."""
     return {status: {"description": "", **answer} for status, answer in responses.items() if status.startswith("2")}
 
 

@@ -1,4 +1,4 @@
-"""Which encodings a client accepts, and answers packed for it."""
+"""Negotiates content encodings and compresses answers."""
 
 import gzip
 
@@ -9,14 +9,14 @@ _LEVEL = 6
 
 
 def accepted_encodings(headers: Headers) -> frozenset[str]:
-    """Those of ``Accept-Encoding``; one with the weight 0 is refused."""
+    """The encodings of ``Accept-Encoding``, without those of weight 0."""
     offers = [part.strip().lower().partition(";") for part in headers.get("accept-encoding", "").split(",")]
     refused = {"q=0", "q=0.0", "q=0.00", "q=0.000"}
     return frozenset(name.strip() for name, _, weight in offers if weight.strip() not in refused)
 
 
 def pack(response: Response, headers: Headers) -> Response:
-    """Pack the body of an answer, where the client accepts that."""
+    """Compress the body of an answer, if the client accepts that."""
     if "gzip" in accepted_encodings(headers):
         response.body = gzip.compress(response.body, _LEVEL, mtime=0)
         response.headers["Content-Encoding"] = "gzip"

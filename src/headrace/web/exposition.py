@@ -1,5 +1,4 @@
-"""`/metrics` and `/readyz` on a port of their own: for roles that serve nothing else, and for an API whose port is
-public."""
+"""`/metrics` and `/readyz` on a separate port: for roles without an API, and for an API with a public port."""
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -14,8 +13,8 @@ from headrace.web.metrics import CONTENT_TYPE, Metrics
 def create_metrics_app(
     meters: Meters, figures: Figures, *, counted: Metrics | None = None, reasons: Reasons = no_reasons
 ) -> Starlette:
-    """The figures of a process and of the database, and whether it does its work. ``counted`` is what an API counts of
-    itself, ``reasons`` why the process is not ready."""
+    """Serve the figures of a process and of the database, and its readiness. ``counted`` are an API's own figures,
+    ``reasons`` why the process is not ready."""
     process = counted or Metrics(http=False)
 
     async def metrics(_: Request) -> Response:

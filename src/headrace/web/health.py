@@ -1,8 +1,8 @@
-"""For those who watch over the process: is it alive, may it be sent requests, what does it count.
+"""Probes and metrics: liveness, readiness, and figures for Prometheus.
 
-There is no rate limit here: a probe that were told "too many requests" would take a healthy process away from
-everybody. Instead no answer costs more than a flood of requests itself: only ``/readyz`` and ``/metrics``
-ask the database, the one once a second at the most and the other four times a minute.
+There is no rate limit here: a probe that got 429 would remove a healthy process from service. Instead the answers are
+cheap: only ``/readyz`` and ``/metrics`` query the database, the one at most once a second, the other at most four times
+a minute.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ log = logs.get(__name__)
 router = Router(include_in_schema=False)
 metrics_router = Router(include_in_schema=False)
 
-_PATIENCE = 0.8  # less than the second or five that probes commonly wait, or they only see a timeout
-_FIGURES_PATIENCE = 3.0
-_FRESH = 1.0
+_READINESS_TIMEOUT_S = 0.8  # seconds; less than the usual timeouts of probes, one or five seconds
+_FIGURES_TIMEOUT_S = 3.0
+_CACHE_SECONDS = 1.0
 
 
 class NotReady(Unavailable):
@@ -38,16 +38,16 @@ class NotReady(Unavailable):
 
 @router.get("/healthz")
 async def health() -> dict[str, str]:
-    """Alive: the event loop turns. Asks nobody else, so that a slow database does not get every process killed."""
+    """Liveness: the event loop runs. Queries nothing else, so that a slow database does not get processes killed."""
     return {"status": "ok", "version": __version__}
 
 
 @router.get("/readyz")
 async def readiness(request: Request) -> Response:
-    """Ready: the database answers and has the schema of this program.
+    """Readiness: the database answers and has this program's schema.
 
-    Without file storage it is ready as well, and names it under ``degraded``: all processes share one storage, and
-    taking every one of them away would end everything else, too.
+    Without file storage it is ready as well, and lists it under ``degraded``: all processes share one storage, and
+    removing all of them would stop everything else as well.
     """
     if reasons := await _reasons(request):
         return answer_to(NotReady(reasons=list(reasons)), facts_of(request))
@@ -56,7 +56,7 @@ async def readiness(request: Request) -> Response:
 
 
 class Probe:
-    """Whether this process is ready, as it was a moment ago."""
+    """The readiness of this process, cached for a moment."""
 
     def __init__(self, readiness: Readiness) -> None:
         self._readiness = readiness
@@ -65,19 +65,19 @@ class Probe:
         self._fresh_until = 0.0
 
     async def reasons(self) -> Sequence[str]:
-        """Why it is not ready, within a second: a question that takes longer goes on, and later probes share it."""
+        """Why it is not ready, within a second: a slower check continues, and later probes share it."""
         if time.monotonic() < self._fresh_until:
             return self._said
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask())
-        # Not canceled at the limit: taking a statement back may take longer than the probe waits.
-        await asyncio.wait({asking := self._asking}, timeout=_PATIENCE)
+        # Not canceled at the limit: canceling a statement may take longer than the probe waits.
+        await asyncio.wait({asking := self._asking}, timeout=_READINESS_TIMEOUT_S)
         return asking.result() if asking.done() else ["The database took too long to answer."]
 
     async def _ask(self) -> Sequence[str]:
         try:
             self._said = await self._readiness()
-            self._fresh_until = time.monotonic() + _FRESH
+            self._fresh_until = time.monotonic() + _CACHE_SECONDS
             return self._said
         finally:
             self._asking = None
@@ -98,9 +98,9 @@ async def metrics(request: Request) -> Response:
 
 
 async def read_patiently(figures: Figures) -> Sequence[Figure]:
-    """None when the database does not answer: what this process counted itself is wanted all the more then."""
+    """The database's figures; none when it does not answer, so that the process's own figures are still served."""
     try:
-        async with asyncio.timeout(_FIGURES_PATIENCE):
+        async with asyncio.timeout(_FIGURES_TIMEOUT_S):
             return await figures()
     except (TimeoutError, HeadraceError) as exc:
         log.warning("metrics.incomplete", error=type(exc).__name__)

@@ -1,4 +1,4 @@
-"""Figures for Prometheus, in a registry of the app's own, so that two apps in one process do not add up."""
+"""Figures for Prometheus, in a registry per app, so that two apps in one process stay separate."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,12 +17,12 @@ _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """What the API counts. Labels come from a closed set: a client must not be able to invent new series."""
+    """The API's figures. Labels come from a closed set, so that clients cannot create series."""
 
     def __init__(self, *, http: bool = True) -> None:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
-        if not http:  # a role that answers nobody
+        if not http:  # a role without an API
             return
         self._durations = Histogram(
             "headrace_http_request_duration_seconds",
@@ -38,11 +38,11 @@ class Metrics:
         self._durations.labels(known, route, str(status)).observe(seconds)
 
     def watch(self, connections: Connections) -> None:
-        """Show these connections, too."""
+        """Include the figures of these connections."""
         self.registry.register(_ConnectionFigures(connections))
 
     def render(self, figures: Sequence[Figure] = ()) -> bytes:
-        """What was counted here, and figures from elsewhere."""
+        """Render the figures of this process and additional ones."""
         return generate_latest(self.registry) + render(figures)
 
 
@@ -63,8 +63,8 @@ class _ConnectionFigures(Collector):
         yield closed
 
 
-class _Given(Collector):
-    """Figures that were counted or read elsewhere."""
+class _FigureCollector(Collector):
+    """Figures from elsewhere."""
 
     def __init__(self, figures: Sequence[Figure]) -> None:
         self._figures = figures
@@ -95,7 +95,7 @@ def _histogram_of(figure: Figure) -> Metric:
 
 
 def render(figures: Sequence[Figure]) -> bytes:
-    """These figures as Prometheus reads them."""
+    """Render figures in Prometheus's format."""
     registry = CollectorRegistry()
-    registry.register(_Given(figures))
+    registry.register(_FigureCollector(figures))
     return generate_latest(registry)

@@ -1,10 +1,10 @@
-"""What happens to every request, whoever answers it. Plain ASGI, from the outside in:
+"""Middleware of every request. Plain ASGI, from the outside in:
 
-``RequestFacts``     names the request, finds its address, and takes note of its end (headers, log, metrics)
-``ResponseHeaders``  what every answer carries for the browser's and the client's sake
+``RequestFacts``     sets the request id and client address, and records the end (log, metrics)
+``ResponseHeaders``  adds security headers and rate limit headers
 ``BodyLimit``        reads the body, up to the limit
-``LastResort``       turns an error that nobody foresaw into an answer that tells nothing
-``Head``             answers HEAD as GET would, without the body
+``LastResort``       turns an unexpected error into an answer without details
+``Head``             answers HEAD like GET, without the body
 """
 
 import asyncio
@@ -38,13 +38,13 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 _MAX_USER_AGENT = 512
 _QUIET = frozenset({"/healthz", "/readyz", "/metrics"})
-_CLIENT_GONE = 499  # nginx's number for it; nobody is there to see it but the log
+_CLIENT_GONE = 499  # nginx's status for it, only for logs and metrics
 
 RouteName = Callable[[Scope], str]
 
 
 class RequestFacts:
-    """Gathers the facts of a request once, and logs and counts it when it has been answered."""
+    """Gathers the facts of a request, and logs and counts it at its end."""
 
     def __init__(self, app: ASGIApp, *, config: WebConfig, metrics: Metrics, route_name: RouteName) -> None:
         self._app = app
@@ -76,17 +76,17 @@ class RequestFacts:
             try:
                 await self._app(scope, receive, note_and_send)
             finally:
-                self._note_end(scope, facts, status, time.perf_counter() - started)
+                self._record_end(scope, facts, status, time.perf_counter() - started)
 
     def _gather(self, scope: Scope) -> Facts:
         headers = Headers(scope=scope)
-        given = headers.get(REQUEST_ID, "")
+        sent_id = headers.get(REQUEST_ID, "")
         trace = _TRACEPARENT.fullmatch(headers.get("traceparent", "").strip())
         peer = scope.get("client")
         return Facts(
             method=scope["method"],
             path=scope["path"],
-            request_id=given if _REQUEST_ID.fullmatch(given) else ids.new("req"),
+            request_id=sent_id if _REQUEST_ID.fullmatch(sent_id) else ids.new("req"),
             client_ip=client_address(
                 peer[0] if peer else None, headers.getlist("x-forwarded-for"), self._config.trusted_proxies
             ),
@@ -94,7 +94,7 @@ class RequestFacts:
             trace_id=trace[1] if trace else None,
         )
 
-    def _note_end(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
+    def _record_end(self, scope: Scope, facts: Facts, status: int, seconds: float) -> None:
         route = self._route_name(scope)
         self._metrics.served(facts.method, route, status, seconds)
         note = log.debug if route in _QUIET else log.info
@@ -109,7 +109,7 @@ class RequestFacts:
 
 
 class ResponseHeaders:
-    """Headers that keep browsers from doing what we did not mean, and tell clients what is left of their limit."""
+    """Adds security headers for browsers, and rate limit headers for clients."""
 
     def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
         self._app = app
@@ -132,7 +132,7 @@ class ResponseHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in self._always.items():
                     headers[name] = value
-                # A page brings its own policy; everything else is data, in which nothing may be loaded or run.
+                # Pages set their own policy; all other answers are data, which must load and run nothing.
                 headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
                 if scope["path"].startswith("/v1"):
                     headers.setdefault("Cache-Control", "no-store")
@@ -145,17 +145,17 @@ class ResponseHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-# The whole body of a request must be here within this time, or a little less: bodies that began together, as in an
-# attack, do not end together, and nobody else waits for all their answers.
+# The time for a whole body. Jitter shortens it a little, so that bodies that began together, as in an attack, do not
+# all time out at once.
 _BODY_WITHIN_S = 30.0
 
 
-# Of 2,000 requests that a process takes. Many short bodies may come at once, so there is room for more than of files.
+# Of 2,000 requests of a process. Many short bodies may come at once, so the limits are higher than for files.
 MAX_PER_CREDENTIAL, MAX_PER_ADDRESS = 256, 512
 
 
 class BodyLimit:
-    """Reads the whole body before anyone looks at it; one that is too large never gets further than this."""
+    """Reads the whole body before routing, and refuses one that is too large."""
 
     def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
         self._app = app
@@ -177,21 +177,21 @@ class BodyLimit:
             await self._refuse(error, scope, receive, send)
             return
         if body is None:
-            return  # the client went away
-        given = False
+            return  # the client disconnected
+        body_given = False
 
         async def give_body() -> Message:
-            nonlocal given
-            if given:
+            nonlocal body_given
+            if body_given:
                 return await receive()
-            given = True
+            body_given = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         await self._app(scope, give_body, send)
 
     async def _refuse(self, error: HeadraceError, scope: Scope, receive: Receive, send: Send) -> None:
         response = answer_to(error, scope["state"]["facts"])
-        # The rest of the body is still on its way, and nobody will read it.
+        # The rest of the body will not be read.
         response.headers["Connection"] = "close"
         await response(scope, receive, send)
 
@@ -204,7 +204,7 @@ class BodyLimit:
             raise self._too_large()
         if announced == "0" and "transfer-encoding" not in headers:
             return await self._gather(receive)
-        # Who sends it is not known yet: a credential stands for its user.
+        # The user is not authenticated yet: the credential represents the user.
         facts: Facts = scope["state"]["facts"]
         with self._open.hold(user=_credential(headers), address=facts.client_ip):
             return await self._gather(receive)
@@ -229,12 +229,12 @@ class BodyLimit:
 
 
 def _credential(headers: Headers) -> str | None:
-    given = headers.get("authorization") or headers.get("cookie")
-    return None if given is None else hashlib.sha256(given.encode()).hexdigest()
+    credential = headers.get("authorization") or headers.get("cookie")
+    return None if credential is None else hashlib.sha256(credential.encode()).hexdigest()
 
 
 class LastResort:
-    """An error that nobody foresaw is logged with its stack, and answered without a word about it."""
+    """Logs an unexpected error with its stack, and answers 500 without details."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -255,7 +255,7 @@ class LastResort:
         except Exception:
             log.exception("request.failed", method=scope["method"], path=scope["path"])
             if started:
-                raise  # half an answer is out: only breaking the connection tells the client that the rest is missing
+                raise  # the answer has begun: only breaking the connection shows the client that it is incomplete
             await answer(INTERNAL, scope["state"]["facts"])(scope, receive, send)
 
 
@@ -277,13 +277,13 @@ class Head:
                 await send(message)
                 return
             if over:
-                # A stream that would go on for as long as somebody reads it: nobody does.
+                # Ends a stream, which would run while it is read.
                 raise OSError("the answer to a HEAD is complete")
             over = True
             await send({"type": "http.response.body"})
 
         scope["method"] = "GET"
-        scope["headrace.head"] = True  # for those to whom making a body is work
+        scope["headrace.head"] = True  # lets routes skip expensive bodies
         try:
             await self._app(scope, receive, send_without_body)
         except ClientDisconnect:

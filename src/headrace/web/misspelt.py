@@ -1,4 +1,4 @@
-"""A field that a body must not have is answered with the one that may be meant."""
+"""Suggests the intended name for an unknown field of a body."""
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 
 def explained(error: Any, route: Any) -> Any:
-    """The error of one field, in plain words if it is one that the body does not know; otherwise as it is."""
+    """The error of a field, with a suggestion if the field is unknown."""
     if error["type"] != "extra_forbidden" or error["loc"][0] != "body" or route is None:
         return error
     *above, name = error["loc"][1:] or [""]
@@ -19,10 +19,10 @@ def explained(error: Any, route: Any) -> Any:
 
 
 def _fields_at(body: Sequence[Any], above: Sequence[Any]) -> set[str]:
-    """What the body takes at this place, as far as its models tell."""
+    """The field names at this position of the body, by its models."""
     here = [model for parameter in body for model in _models(parameter.field_info.annotation)]
     for part in above:
-        if isinstance(part, str):  # and not a place in a list
+        if isinstance(part, str):  # not an index of a list
             inner = [field for model in here for key, field in model.model_fields.items() if part in (key, field.alias)]
             here = [model for field in inner for model in _models(field.annotation)]
     return {field.alias or key for model in here for key, field in model.model_fields.items()}

@@ -1,4 +1,4 @@
-"""The description of the API (OpenAPI 3.1): FastAPI's, completed with what every route has in common."""
+"""The API description (OpenAPI 3.1): FastAPI's, completed with the common parts of all routes."""
 
 import json
 import re
@@ -33,46 +33,47 @@ TITLE = "Headrace"
 DESCRIPTION = """\
 Tasks, schedules, audit, metering and webhooks on one PostgreSQL.
 
-**Signing in.** Programs send an API key as `Authorization: Bearer …`. Browsers have a session cookie, and send the
-CSRF token as `X-CSRF-Token` with everything that changes something.
+**Authentication.** Programs send an API key as `Authorization: Bearer …`. Browsers have a session cookie, and send the
+CSRF token as `X-CSRF-Token` with every change.
 
 **Errors** are problems (RFC 9457, `application/problem+json`). Decide by `code`, which is stable; `detail` is for
 people. Quote `request_id` when you ask for help.
 
-**Sending again.** POSTs that create something take an `Idempotency-Key`. The same key with the same bytes gets the
-first answer again, with `Idempotency-Replayed: true`; with another body it is refused (422); while the first is still
-running the answer is 409. Keys are remembered for a day.
+**Idempotency.** POSTs that create something take an `Idempotency-Key`. The same key with the same bytes gets the first
+answer again, with `Idempotency-Replayed: true`; with another body it is refused (422); while the first is still
+running the answer is 409. Keys are stored for a day.
 
-**Lists** come newest first, a page at a time: pass `next_cursor` on as `cursor` until it is null.
+**Lists** are sorted newest first and paged: send `next_cursor` as `cursor` until it is null.
 
-**Changing** what has a `version`: send its `ETag` as `If-Match`, and nobody's change is overwritten unseen (412).
+**Concurrent changes** of objects with a `version`: send its `ETag` as `If-Match`, and no other change is overwritten
+unseen (412).
 
-**Limits.** `RateLimit` says how much is left and `RateLimit-Policy` what the limit is; a 429 says in `Retry-After` how
-long to wait.
+**Limits.** `RateLimit` has the remaining allowance and `RateLimit-Policy` the limit; a 429 has the time to wait in
+`Retry-After`.
 """
 
 TAGS = [
-    {"name": "Accounts", "description": "Registering, logging in and out, and who you are."},
-    {"name": "Sessions", "description": "Where you are logged in."},
-    {"name": "API keys", "description": "What programs log in with."},
-    {"name": "Tasks", "description": "Submitting work, following it, canceling and retrying it."},
-    {"name": "Queues", "description": "What waits where, who works on it, and holding it back."},
-    {"name": "Schedules", "description": "When it runs: by cron, by interval, once; and what became of the runs."},
-    {"name": "Locks", "description": "One thing at a time, over any number of machines."},
-    {"name": "Usage", "description": "What may be used and what was: entitlements, and the ledger that explains them."},
-    {"name": "Plans", "description": "What can be bought: prices, units, features."},
-    {"name": "Subscriptions", "description": "Ordering a plan, renewing it, canceling it."},
-    {"name": "Payments", "description": "Orders, how to pay them with WeChat Pay, refunds."},
-    {"name": "Webhooks", "description": "Your events, sent to servers of yours, signed by Standard Webhooks."},
-    {"name": "Notifications", "description": "What you are told, and what you have read of it."},
-    {"name": "Events", "description": "Which events there are, and how they are getting on, for administrators."},
-    {"name": "Files", "description": "Uploading, reading, handing out and deleting files, and those that tasks make."},
-    {"name": "Removals", "description": "Having marks taken off your files: looking, asking the price, ordering."},
-    {"name": "Audit", "description": "Who did what, to what, from where; and proof of it."},
-    {"name": "Operations", "description": "Months of the tables that are kept by months, and those in the archive."},
-    {"name": "Administration", "description": "Other people's accounts, for administrators."},
-    {"name": "Configs", "description": "What this installation offers, and settings that change while it runs."},
-    {"name": "Risks", "description": "Known risks, who owns them and what is done about them, for administrators."},
+    {"name": "Accounts", "description": "Registration, login, logout, and your profile."},
+    {"name": "Sessions", "description": "Your active sessions."},
+    {"name": "API keys", "description": "Credentials of programs."},
+    {"name": "Tasks", "description": "Submit, follow, cancel and retry work."},
+    {"name": "Queues", "description": "Waiting tasks, workers, pausing and limits."},
+    {"name": "Schedules", "description": "Schedules by cron, by interval or once, and their runs."},
+    {"name": "Locks", "description": "Distributed locks, over any number of machines."},
+    {"name": "Usage", "description": "Entitlements, usage, and the ledger that accounts for them."},
+    {"name": "Plans", "description": "Plans for sale: prices, units, features."},
+    {"name": "Subscriptions", "description": "Order, renew and cancel plans."},
+    {"name": "Payments", "description": "Orders, payment with WeChat Pay, refunds."},
+    {"name": "Webhooks", "description": "Your events, sent to your servers, signed by Standard Webhooks."},
+    {"name": "Notifications", "description": "Your notifications, and which you have read."},
+    {"name": "Events", "description": "Event types, and the state of the outbox, for administrators."},
+    {"name": "Files", "description": "Upload, read, share and delete files, including results of tasks."},
+    {"name": "Removals", "description": "Remove watermarks from your files: detect, quote, order."},
+    {"name": "Audit", "description": "The audit trail: actor, action, resource, origin; and proofs."},
+    {"name": "Operations", "description": "Monthly partitions of tables, and archived months."},
+    {"name": "Administration", "description": "Accounts of users, for administrators."},
+    {"name": "Configs", "description": "Capabilities of this installation, and settings that change at run time."},
+    {"name": "Risks", "description": "Known risks, their owners and mitigations, for administrators."},
 ]
 
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -82,12 +83,12 @@ Document = dict[str, Any]
 
 
 def operation_id(route: APIRoute) -> str:
-    """The name of the function: ``create_api_key``."""
+    """The name of the function, such as ``create_api_key``."""
     return route.name
 
 
 def describe(app: FastAPI, services: Services) -> Callable[[], Document]:
-    """The method that makes the description, once, when it is first asked for."""
+    """The method that builds the description on its first call."""
 
     def openapi() -> Document:
         if app.openapi_schema is None:
@@ -119,7 +120,7 @@ def _complete(document: Document, services: Services) -> Document:
             if method in _METHODS:
                 _complete_operation(path, method, operation)
                 name = operation["operationId"]
-                assert name not in seen, f"two operations are called {name}"
+                assert name not in seen, f"two operations have the name {name}"
                 seen.add(name)
     _drop_unused(document, schemas)
     _share_errors(document)
@@ -160,7 +161,7 @@ def _share_errors(document: Document) -> None:
 
 
 def _drop_unused(document: Document, schemas: Document) -> None:
-    """FastAPI also describes what no answer has: its own errors, and enums that are shown with other words."""
+    """Drop schemas that no answer uses: FastAPI's own errors, and enums with other public names."""
     while True:
         used = set(re.findall(r'"#/components/schemas/([^"]+)"', json.dumps(document)))
         unused = schemas.keys() - used
@@ -180,18 +181,18 @@ def _problem_schemas() -> Mapping[str, Any]:
 
 _HEADERS = {
     "X-Request-Id": {
-        "description": "The id of this request: yours if you sent a usable one.",
+        "description": "The id of this request: yours if you sent a valid one.",
         "schema": {"type": "string"},
     },
     "RateLimit": {
-        "description": 'What is left (`r`) and in how many seconds all of it is back (`t`): `"default";r=119;t=1`.',
+        "description": 'The remaining requests (`r`) and the seconds to a full allowance (`t`): `"default";r=119;t=1`.',
         "schema": {"type": "string"},
     },
     "RateLimit-Policy": {
         "description": 'The limit: `q` requests in `w` seconds, `"default";q=120;w=12`.',
         "schema": {"type": "string"},
     },
-    "Retry-After": {"description": "Seconds to wait before asking again.", "schema": {"type": "integer"}},
+    "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
 }
 
 
@@ -202,13 +203,13 @@ def _security_schemes(services: Services) -> Document:
             "type": "apiKey",
             "in": "cookie",
             "name": services.cookies.session_name,
-            "description": "A person's session.",
+            "description": "A user's session.",
         },
         "csrf": {
             "type": "apiKey",
             "in": "header",
             "name": CSRF_HEADER,
-            "description": "The session's CSRF token, with every request that changes something.",
+            "description": "The session's CSRF token, required for every change.",
         },
     }
 
@@ -217,7 +218,7 @@ def _complete_operation(path: str, method: str, operation: Document) -> None:
     for parameter in operation.get("parameters", ()):
         parameter["schema"] = _without_null(parameter["schema"])
     responses = operation.setdefault("responses", {})
-    # FastAPI's own description of validation errors is not what we send.
+    # FastAPI's description of validation errors does not match ours.
     if "HTTPValidationError" in str(responses.get("422", "")):
         del responses["422"]
     if path.startswith("/v1"):
@@ -237,7 +238,7 @@ def _complete_operation(path: str, method: str, operation: Document) -> None:
 
 
 def _without_null(schema: Document) -> Document:
-    """Optional in Python is null or a value; in a query or a header it is there or not."""
+    """Remove null from optional parameters: queries and headers are present or absent."""
     options = [option for option in schema.get("anyOf", ()) if option != {"type": "null"}]
     if len(options) != 1:
         return schema
@@ -252,7 +253,7 @@ _BY_PARAMETER: Mapping[str, tuple[type[HeadraceError], ...]] = {
 
 
 def _common(method: str, operation: Document) -> tuple[list[type[HeadraceError]], list[Problem]]:
-    """What any such route can answer, whatever it does."""
+    """Errors that any such route can return."""
     errors: list[type[HeadraceError]] = [UnstorableText, NumberOutOfRange, RateLimited, Unavailable]
     examples = [INTERNAL]
     if "security" in operation:
@@ -281,7 +282,7 @@ def _documented(problem: Problem) -> Document:
 
 
 def _merge(responses: Document, more: Mapping[int | str, Document]) -> None:
-    """Add answers; where the route has the same status already, the new codes join its own."""
+    """Add responses; codes of an existing status are merged."""
     for status, entry in more.items():
         there = responses.setdefault(str(status), {"description": "", "content": {}})
         content = there.setdefault("content", {}).setdefault(

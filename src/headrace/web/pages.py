@@ -1,5 +1,4 @@
-"""The few pages for people beside the console: a reference of the API that needs no internet, and a plain page where
-the console was not built."""
+"""Pages beside the console: an API reference that works offline, and a plain page where the console was not built."""
 
 import base64
 import hashlib
@@ -20,7 +19,7 @@ router = Router(include_in_schema=False)
 home_router = Router(include_in_schema=False)
 
 _STYLE = resources.files(__package__).joinpath("style.css").read_text()
-# The one style sheet is within the page; its hash lets the browser take it and nothing else.
+# The style sheet is inline; the policy allows only its hash.
 _POLICY = (
     f"default-src 'none'; style-src 'sha256-{base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -29,19 +28,19 @@ _POLICY = (
 
 @home_router.get("/")
 async def home(_: Anyone) -> Response:
-    """Where the console was not built, a page that says that Headrace is there."""
+    """A start page where the console was not built."""
     return page("Headrace", _HOME)
 
 
 @router.get("/docs")
 async def api_reference(request: Request, _: Anyone) -> Response:
-    """The description of the API, for reading."""
+    """The API reference as a page."""
     return _packed(request, page("Headrace API", apipage.render(_description(request))))
 
 
 @router.get("/openapi.json")
 async def api_description(request: Request, _: Anyone) -> Response:
-    """The description of the API, for programs."""
+    """The API description as JSON."""
     return _packed(request, Response(orjson.dumps(_description(request)), media_type="application/json"))
 
 

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as uvicorn speaks it, stricter about what it takes and with an end to every wait."""
+"""uvicorn's HTTP/1.1 with stricter parsing and a timeout for every wait."""
 
 import asyncio
 import re
@@ -20,27 +20,27 @@ _BARE_LF = re.compile(rb"(?<!\r)\n")
 _MAX_HEAD = 16 * 1024
 _VERSIONS = frozenset({b"1.0", b"1.1"})
 
-# h11 names what it refuses with the client's own bytes in it; these sentences are safe to send back.
+# h11's messages quote the client's bytes; these sentences are safe to send.
 _LINE_ENDS: Final = "Lines of a request's head end with CR LF."
 _TWO_LENGTHS: Final = "A request has a Content-Length or a Transfer-Encoding, not both."
 _OLD_CHUNKS: Final = "HTTP/1.0 has no Transfer-Encoding."
-_VERSION: Final = "HTTP/1.1 and HTTP/1.0 are spoken here."
-_TOO_LARGE: Final = "The head of a request may have 16 KiB at the most."
+_VERSION: Final = "This server supports HTTP/1.1 and HTTP/1.0."
+_TOO_LARGE: Final = "The head of a request may have at most 16 KiB."
 _OURS = frozenset({_LINE_ENDS, _TWO_LENGTHS, _OLD_CHUNKS, _VERSION})
 _DETAILS = {
-    400: "This is not a request in HTTP/1.1.",
+    400: "This is not an HTTP/1.1 request.",
     431: _TOO_LARGE,
-    501: "Of the transfer encodings only chunked is understood.",
+    501: "The only supported transfer encoding is chunked.",
 }
 
 
 class StrictBuffer(ReceiveBuffer):
-    """Takes CR LF only. A proxy that reads a bare LF in another way would see other requests than we do."""
+    """Accepts only CR LF. A proxy that reads a bare LF differently would see other requests (request smuggling)."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
         end = self._data.find(b"\r\n\r\n")
         size = len(self._data) if end < 0 else end
-        if size > _MAX_HEAD:  # h11 minds only what is not complete yet
+        if size > _MAX_HEAD:  # h11 limits only incomplete heads
             raise h11.LocalProtocolError(_TOO_LARGE, error_status_hint=431)
         if _BARE_LF.search(self._data, 0, size):
             raise h11.LocalProtocolError(_LINE_ENDS)
@@ -48,11 +48,11 @@ class StrictBuffer(ReceiveBuffer):
 
 
 class StrictConnection(h11.Connection):
-    """Refuses heads that another reader might understand differently (RFC 9112, 6.1), and versions that are none."""
+    """Refuses heads that another parser might read differently (RFC 9112, 6.1), and invalid versions."""
 
     def __init__(self) -> None:
         super().__init__(h11.SERVER, _MAX_HEAD)
-        assert type(self._receive_buffer) is ReceiveBuffer  # or the next line would have no effect
+        assert type(self._receive_buffer) is ReceiveBuffer  # otherwise the next line has no effect
         self._receive_buffer = StrictBuffer()
 
     def next_event(self) -> Any:
@@ -69,7 +69,7 @@ class StrictConnection(h11.Connection):
 
 
 class GuardedProtocol(H11Protocol):
-    """One connection; ``connections`` says whether it may stay."""
+    """One connection, under the limits of ``connections``."""
 
     phase = Phase.HEAD
     since = 0.0
@@ -91,7 +91,7 @@ class GuardedProtocol(H11Protocol):
         self.app = self._admitted
         self.conn = StrictConnection()
 
-    # -- what happens to the connection
+    # -- events of the connection
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -105,7 +105,7 @@ class GuardedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._refused:
-            return  # it is read so that the kernel does not throw our answer away with it
+            return  # read and discarded: unread data would make the kernel drop our answer
         super().data_received(data)
         self._settle(received=True)
 
@@ -132,11 +132,11 @@ class GuardedProtocol(H11Protocol):
 
     @property
     def _latest(self) -> RequestResponseCycle | None:
-        """The request that came last; uvicorn says it were never None."""
+        """The last request; uvicorn's type wrongly excludes None."""
         return self.cycle
 
     def _phase_now(self, *, received: bool) -> Phase:
-        # First: who was refused and does not read has no more time than others who are being closed.
+        # First: a refused client that does not read has the same timeout as other closing ones.
         if self._refused or self.transport.is_closing():
             return Phase.CLOSING
         if self.flow.write_paused:
@@ -145,10 +145,10 @@ class GuardedProtocol(H11Protocol):
             return Phase.HEAD
         if not request.response_complete:
             return Phase.BODY if request.more_body else Phase.WORK
-        # The rest of a body that nobody waits for any more is no new request.
+        # The rest of an abandoned body is not a new request.
         return Phase.HEAD if received and self.conn.their_state is h11.IDLE else Phase.IDLE
 
-    # -- what ``connections`` decides
+    # -- decisions of ``connections``
 
     def expire(self) -> None:
         if self.phase is Phase.HEAD and self.conn.trailing_data[0]:
@@ -171,10 +171,10 @@ class GuardedProtocol(H11Protocol):
         response.headers["Connection"] = "close"
         await response(scope, receive, send)
 
-    # -- refusing what never becomes a request
+    # -- refusing malformed requests
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's sentence
-        # uvicorn calls this while it handles the error, and does not hand it over.
+        # uvicorn calls this in an except block, and does not pass the error.
         error = sys.exception()
         status = error.error_status_hint if isinstance(error, h11.RemoteProtocolError) else 400
         detail = str(error) if str(error) in _OURS else _DETAILS.get(status)
@@ -183,14 +183,14 @@ class GuardedProtocol(H11Protocol):
     def _refuse(self, problem: Problem, headers: dict[str, str] | None = None) -> None:
         if (request := self._latest) is not None and not request.response_complete:
             if request.response_started:
-                self.transport.abort()  # half of another answer is out
+                self.transport.abort()  # another answer has begun
                 return
             request.disconnected = True
             request.message_event.set()
         self._refused = True
         self.transport.write(_raw(problem, headers or {}))
-        # Only our side is closed: with everything closed, what the client is still sending would make the kernel
-        # throw away the answer. ``connections`` waits for the client's side, but not for long.
+        # Closes only our side: after a full close, data that the client still sends would make the kernel drop the
+        # answer. ``connections`` limits the wait for the client's side.
         self.transport.write_eof()
         self._settle()
 

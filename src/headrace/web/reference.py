@@ -1,4 +1,4 @@
-"""Pages of the reference that are rendered from the code."""
+"""Renders the reference of errors from the code."""
 
 import importlib
 import pkgutil
@@ -38,10 +38,9 @@ Every error of the API is a problem (RFC 9457, `application/problem+json`):
 }
 ```
 
-Programs decide by `code`, which is stable. `detail` is for people and may be reworded. `errors` lists what is wrong
-where in a request that is not valid (`field`, `message`), `details` holds facts for programs. An error that has no
-code of its own has its kind's. The command line's
-exit code follows the kind (`cli.md`).
+Programs decide by `code`, which is stable. `detail` is for people and may be reworded. `errors` lists the faults of an
+invalid request (`field`, `message`), `details` holds facts for programs. An error without its own code has the code of
+its kind. The command line's exit code follows the kind (`cli.md`).
 
 | code | kind | status | meaning |
 |---|---|---|---|
@@ -49,9 +48,9 @@ exit code follows the kind (`cli.md`).
 
 
 _COMMAND_LINE = """
-## Of the command line alone
+## Of the command line only
 
-These concern the machine that Headrace runs on, and never reach a client of the API.
+These concern the machine that runs Headrace, and are never sent to a client of the API.
 
 | code | kind | meaning |
 |---|---|---|
@@ -61,7 +60,7 @@ _LOCAL = ("headrace.cli.", "headrace.embedded_postgres.", "headrace.migrations."
 
 
 def errors_page() -> str:
-    """`docs/reference/errors.md`: every error that is defined, by status and code."""
+    """Render `docs/reference/errors.md`: all errors by status and code."""
     api: list[tuple[int, str, str, str]] = [(p.status, p.code, "", p.detail) for p in (NOT_VALID, INTERNAL)]
     local: list[tuple[str, str, str]] = []
     for kind in all_errors():
@@ -75,20 +74,20 @@ def errors_page() -> str:
 
 
 def all_errors() -> Sequence[type[HeadraceError]]:
-    """Every error of the product that has a code of its own."""
+    """All errors of the product with their own code."""
     _import_everything()
     return list(_defined(HeadraceError))
 
 
 def _import_everything() -> None:
-    # A class is known once its module is loaded; the page must not depend on who happened to load what.
+    # A class is found once its module is imported; the page must not depend on earlier imports.
     for module in pkgutil.walk_packages(headrace.__path__, "headrace."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
 
 
 def _defined(kind: type[HeadraceError]) -> Iterator[type[HeadraceError]]:
-    """Every error below this one that has a code of its own and belongs to the product."""
+    """All subclasses of this error in the product with their own code."""
     for child in kind.__subclasses__():
         if "code" in vars(child) and child.__module__.startswith("headrace."):
             yield child

@@ -1,4 +1,4 @@
-"""Every way a request can fail, turned into a problem."""
+"""Turns all failures of requests into problem details."""
 
 import http
 from collections.abc import Sequence
@@ -25,12 +25,12 @@ _MAX_ERRORS = 20
 
 _DETAILS = {
     404: "There is nothing at this path.",
-    405: "This path does not take this method; Allow says which it takes.",
+    405: "This path does not support this method; Allow lists the supported ones.",
 }
 
 
 def install(app: FastAPI) -> None:
-    app.add_exception_handler(HeadraceError, _foreseen)  # type: ignore[arg-type]
+    app.add_exception_handler(HeadraceError, _known_error)  # type: ignore[arg-type]
     install_for_requests(app)
 
 
@@ -41,9 +41,9 @@ def install_for_requests(app: FastAPI) -> None:
     app.add_exception_handler(asyncpg.DataError, _refused_by_database)  # type: ignore[arg-type]
 
 
-async def _foreseen(request: Request, error: HeadraceError) -> Response:
+async def _known_error(request: Request, error: HeadraceError) -> Response:
     if status_of(error) >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        # The client learns that it may try again; what really happened is for the operator.
+        # The client gets a retryable error; the cause is logged for the operator.
         hidden = error.operator_message != error.message
         cause = error.__cause__
         reason = error.operator_message if hidden or cause is None else repr(cause)
@@ -52,7 +52,7 @@ async def _foreseen(request: Request, error: HeadraceError) -> Response:
 
 
 async def _refused_by_database(request: Request, error: asyncpg.DataError) -> Response:
-    """The last line: text and numbers that no schema looked at and PostgreSQL cannot keep are no fault of ours."""
+    """The last check: values that passed the schemas but PostgreSQL cannot store are the client's error."""
     refusal: HeadraceError
     if isinstance(error, _TEXT) or isinstance(error.__cause__, UnicodeEncodeError):
         refusal = UnstorableText()
@@ -74,7 +74,7 @@ async def _not_valid(request: Request, error: RequestValidationError) -> Respons
 
 
 def field_errors(found: Sequence[Any]) -> list[FieldError]:
-    """Where and what; never the value, which may be a secret in the wrong place."""
+    """Position and message of each error, never the value, which may be a misplaced secret."""
     return [
         FieldError(field=".".join(str(part)[:_MAX_PART] for part in one["loc"]), message=one["msg"])
         for one in found[:_MAX_ERRORS]
@@ -83,7 +83,7 @@ def field_errors(found: Sequence[Any]) -> list[FieldError]:
 
 async def _http(request: Request, error: HTTPException) -> Response:
     if error.status_code == http.HTTPStatus.BAD_REQUEST and error.__cause__ is not None:
-        # FastAPI's word for a body that broke the parser: too deep, not UTF-8, a number of thousands of digits.
+        # FastAPI's error for a body that failed to parse: too deep, not UTF-8, a number of thousands of digits.
         return answer_to(InvalidJson(), facts_of(request))
     problem = plain(error.status_code, detail=_DETAILS.get(error.status_code))
     headers = dict(error.headers or {})
@@ -93,7 +93,7 @@ async def _http(request: Request, error: HTTPException) -> Response:
 
 
 def _methods_at(request: Request) -> str:
-    """Every method that the path takes; the framework names those of the first route with this path alone."""
+    """All methods of the path; the framework lists only those of its first route."""
     here = [each for each in iter_route_contexts(request.app.routes) if each.path_regex.match(request.scope["path"])]
     methods = set[str]().union(*(each.methods or () for each in here))
     return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))

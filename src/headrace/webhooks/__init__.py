@@ -1,1 +1,1 @@
-"""Other people's servers that want to know: endpoints, signed deliveries, and every attempt on record."""
+"""Webhooks: endpoints, signed deliveries, and a record of every attempt."""

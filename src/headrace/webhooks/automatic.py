@@ -1,6 +1,6 @@
-"""What the product does to endpoints by itself: pause one that fails for days, disable one that says it is gone.
+"""Automatic changes of endpoints: pause one that has failed for days, disable one that answers 410 Gone.
 
-Their owners are told by an event, which their other endpoints may want, and by the endpoint itself.
+An event notifies the owner, also through their other endpoints; the endpoint itself shows the reason.
 """
 
 from headrace import audit, logs, outbox
@@ -19,17 +19,17 @@ DISABLED_EVENT = "webhook.endpoint.disabled"
 
 
 async def pause_failing(tx: Tx, endpoint: Endpoint) -> Endpoint | None:
-    """Send nothing more until a person resumes it; what waits and what comes stays. None if it is not active."""
+    """Pause an endpoint until a user resumes it; its events stay queued. None if it is not active."""
     paused = await store.set_status(
         tx, endpoint.id, EndpointStatus.PAUSED, reason=StatusReason.FAILING, of=(EndpointStatus.ACTIVE,)
     )
     if paused is not None:
-        await _tell(tx, PAUSED_EVENT, endpoint, paused)
+        await _append_event(tx, PAUSED_EVENT, endpoint, paused)
     return paused
 
 
 async def disable_gone(tx: Tx, endpoint_id: str) -> Endpoint | None:
-    """The receiver answered 410: end what waits for it, and let events pass it by. None if it is disabled already."""
+    """Disable an endpoint that answered 410: end its waiting deliveries, queue no more. None if already disabled."""
     endpoint = await store.find(tx, endpoint_id, lock=True)
     if endpoint is None:
         return None
@@ -43,20 +43,20 @@ async def disable_gone(tx: Tx, endpoint_id: str) -> Endpoint | None:
     if disabled is None:
         return None
     await end_waiting(tx, endpoint_id, "the endpoint said that it is gone (410)")
-    await _tell(tx, DISABLED_EVENT, endpoint, disabled)
+    await _append_event(tx, DISABLED_EVENT, endpoint, disabled)
     await interests.withdraw(tx, CONSUMER, endpoint_id)
     return disabled
 
 
 async def end_waiting(tx: Tx, endpoint_id: str, why: str) -> int:
-    """End every delivery that is still to be sent to an endpoint; says how many."""
+    """End all waiting deliveries of an endpoint; returns their number."""
     ended = 0
     while batch := await queue.end_all(tx, endpoint_id, status=DeliveryStatus.FAILED, error=why):
         ended += batch
     return ended
 
 
-async def _tell(tx: Tx, event_type: str, old: Endpoint, new: Endpoint) -> None:
+async def _append_event(tx: Tx, event_type: str, old: Endpoint, new: Endpoint) -> None:
     payload = {
         "endpoint_id": new.id,
         "user_id": new.user_id,

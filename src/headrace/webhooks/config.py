@@ -1,4 +1,4 @@
-"""What senders are told by the settings."""
+"""Configuration of senders, made from the settings."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,27 +10,27 @@ RETRY_DELAYS = tuple(
 
 @dataclass(frozen=True, slots=True)
 class RetrySchedule:
-    """When a delivery that failed is sent again. As Standard Webhooks has it: about 75 hours for ten attempts."""
+    """Delays between attempts. The default is that of Standard Webhooks: ten attempts in about 75 hours."""
 
     delays: tuple[timedelta, ...] = RETRY_DELAYS
-    longest_wish: timedelta = timedelta(hours=24)  # of a receiver's Retry-After
+    max_retry_after: timedelta = timedelta(hours=24)  # limit of a receiver's Retry-After
 
 
 @dataclass(frozen=True, slots=True)
 class SenderConfig:
-    concurrency: int = 16  # requests to one endpoint at once
-    requests: int = 500  # to all of them
-    busy: int = 48  # from here on an endpoint has two at the most
-    prefetch: int = 8  # times as many as are under way are leased ahead
-    batch: int = 500  # in one claim
+    concurrency: int = 16  # concurrent requests to one endpoint
+    requests: int = 500  # concurrent requests to all endpoints
+    busy: int = 48  # with this many requests under way, each endpoint has at most two
+    prefetch: int = 8  # leased deliveries per request under way
+    batch: int = 500  # deliveries in one claim
     lease: timedelta = timedelta(seconds=90)
-    margin: timedelta = timedelta(seconds=5)  # of the lease, for recording
+    margin: timedelta = timedelta(seconds=5)  # part of the lease that is reserved for recording
     poll_every: timedelta = timedelta(seconds=1)
     take_over_every: timedelta = timedelta(seconds=5)
-    gather: timedelta = timedelta(milliseconds=5)  # results, before they are written
+    gather: timedelta = timedelta(milliseconds=5)  # how long results are gathered into one write
     shutdown: timedelta = timedelta(seconds=10)
-    breaker_threshold: int = 10  # failures in a row
-    most_losses: int = 20
+    breaker_threshold: int = 10  # consecutive failures that open the breaker
+    max_losses: int = 20
     pause_after: timedelta = timedelta(days=5)
     secret_overlap: timedelta = timedelta(hours=24)
     listen: bool = True

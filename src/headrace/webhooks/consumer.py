@@ -1,4 +1,4 @@
-"""Webhooks as a consumer of the outbox: each event becomes a delivery for each endpoint that wants it."""
+"""The outbox consumer that turns each event into one delivery for each subscribed endpoint."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from headrace.webhooks.store import fan_out
 
 
 class WebhookConsumer:
-    """Its interests come and go with endpoints (``interests_of``), so it gets every event and picks in SQL."""
+    """Receives every event and selects endpoints in SQL, because interests change with endpoints (``interests_of``)."""
 
     name = CONSUMER
     interests: Sequence[str] = ()
@@ -21,8 +21,8 @@ class WebhookConsumer:
 
 
 def interests_of(endpoint: Endpoint) -> list[Interest]:
-    """Which events must be written for an endpoint. Narrower than what it is sent is never right, wider is only waste:
-    so a filter by task type counts where a pattern is about tasks alone."""
+    """The events that must be written for an endpoint. Too narrow an interest loses events, too wide a one only costs
+    rows: so the filter by task type applies only to patterns of task events."""
     user_id = None if endpoint.every_user else endpoint.user_id
     types: Sequence[str | None] = endpoint.task_types or (None,)
     return [

@@ -1,4 +1,4 @@
-"""What webhooks forget of a user whose account goes: endpoints with addresses and secrets, and all that was sent."""
+"""Erases a deleted user's webhooks: endpoints with their URLs and secrets, and all deliveries."""
 
 from collections.abc import AsyncGenerator
 
@@ -17,7 +17,7 @@ class ForgetWebhooks:
         async with db.transaction() as tx:
             endpoints = await erasing.endpoints_of(tx, user_id)
         for endpoint_id in endpoints:
-            async with db.transaction() as tx:  # first, so that nothing new comes
+            async with db.transaction() as tx:  # first, so that no new deliveries are written
                 await interests.withdraw(tx, CONSUMER, endpoint_id)
                 gone = await erasing.end(tx, endpoint_id)
             yield gone

@@ -1,4 +1,4 @@
-"""What can go wrong with webhooks."""
+"""Errors of webhooks."""
 
 from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
@@ -16,13 +16,13 @@ class DeliveryNotFound(NotFound):
 
 
 class EndpointInvalid(Invalid):
-    """An endpoint cannot be like this."""
+    """A property of the endpoint is not valid."""
 
     code = "webhook_endpoint_invalid"
 
 
 class SecretInvalid(Invalid):
-    """A secret is whsec_ and 24 to 64 bytes in base64, as the endpoint showed it when it was made."""
+    """A secret is whsec_ and 24 to 64 bytes in base64, as it was shown when the endpoint was created."""
 
     code = "webhook_secret_invalid"
 
@@ -34,7 +34,7 @@ class EndpointUrlTaken(Conflict):
 
 
 class TooManyEndpoints(Exhausted):
-    """There are as many endpoints as one user may have: delete one first."""
+    """You have reached the maximum number of endpoints: delete one first."""
 
     code = "too_many_webhook_endpoints"
 

@@ -1,4 +1,4 @@
-"""Endpoints and deliveries as they are stored, asked for and sent."""
+"""Types of endpoints and deliveries."""
 
 import difflib
 import re
@@ -22,16 +22,16 @@ CONSUMER = "webhooks"
 TEST_EVENT = "webhook.test"
 EVERYTHING = "*"
 
-LONGEST_NAME = 64
-MOST_PATTERNS = 50
-MOST_TASK_TYPES = 50
-MOST_ADDRESSES = 50
+MAX_NAME_LENGTH = 64
+MAX_PATTERNS = 50
+MAX_TASK_TYPES = 50
+MAX_ADDRESSES = 50
 _EVENT_NAMES = [known.name for known in EVENT_TYPES]
 _PATTERN = re.compile(r"([a-z][a-z0-9_]*\.)*([a-z][a-z0-9_]*|\*)")
 
 
 class EndpointStatus(StrEnum):
-    """PAUSED: events wait. DISABLED: events pass it by."""
+    """PAUSED: events are queued. DISABLED: events are skipped."""
 
     ACTIVE = "ACTIVE"
     PAUSED = "PAUSED"
@@ -45,18 +45,18 @@ class StatusReason(StrEnum):
 
 
 class DeliveryStatus(StrEnum):
-    """Of one attempt: PENDING → SUCCESS | RETRYING | FAILED | DEAD."""
+    """State of one attempt: PENDING → SUCCESS | RETRYING | FAILED | DEAD."""
 
     PENDING = "PENDING"
     SUCCESS = "SUCCESS"
     RETRYING = "RETRYING"  # it failed; another attempt is due
-    FAILED = "FAILED"  # it will not be sent: the endpoint is gone
-    DEAD = "DEAD"  # it failed and is not repeated: another attempt has begun, none is left, or it waited too long
+    FAILED = "FAILED"  # it is not sent: the endpoint is gone
+    DEAD = "DEAD"  # it failed, and a later attempt has begun, none is left, or it waited too long
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """What a person chooses of an endpoint."""
+    """The properties of an endpoint that its owner chooses."""
 
     name: str
     url: str
@@ -71,7 +71,7 @@ class EndpointSpec:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A row of webhook_endpoints, without its secrets' texts being shown."""
+    """A row of webhook_endpoints; the repr does not show its secrets."""
 
     id: EndpointId
     user_id: str
@@ -113,7 +113,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One attempt to tell one endpoint of one event."""
+    """One attempt to deliver one event to one endpoint."""
 
     id: int
     delivery_id: DeliveryId
@@ -135,7 +135,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """How an endpoint has fared since a time."""
+    """Attempts and latencies of an endpoint since a time."""
 
     since: datetime
     attempts: int
@@ -156,7 +156,7 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """What holds for all endpoints of a deployment."""
+    """Limits for all endpoints of a deployment."""
 
     most: int = 50
     secret_overlap: timedelta = timedelta(hours=24)
@@ -167,10 +167,10 @@ def new_endpoint_id() -> EndpointId:
 
 
 def check_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Types of events without repetitions, or what is wrong with them."""
+    """Deduplicate patterns of event types; raises ``EndpointInvalid`` for an unknown one."""
     unique = tuple(dict.fromkeys(patterns))
-    if not 1 <= len(unique) <= MOST_PATTERNS:
-        raise EndpointInvalid(f"Name 1 to {MOST_PATTERNS} types of events, or * for all.", field="subscribed_events")
+    if not 1 <= len(unique) <= MAX_PATTERNS:
+        raise EndpointInvalid(f"Name 1 to {MAX_PATTERNS} types of events, or * for all.", field="subscribed_events")
     for pattern in unique:
         if not _PATTERN.fullmatch(pattern) or len(pattern) > 128:
             raise EndpointInvalid(
@@ -178,17 +178,17 @@ def check_patterns(patterns: Sequence[str]) -> tuple[str, ...]:
             )
         if not any(is_interested([pattern], name) for name in _EVENT_NAMES):
             close = difflib.get_close_matches(pattern, _EVENT_NAMES, n=1)
-            hint = f"did you mean {close[0]}?" if close else "GET /v1/event-types lists all there are."
+            hint = f"did you mean {close[0]}?" if close else "GET /v1/event-types lists them."
             raise EndpointInvalid(f"There is no event {pattern}: {hint}", field="subscribed_events")
     return unique
 
 
 def check_networks(texts: Sequence[str] | None) -> tuple[str, ...] | None:
-    """Addresses and networks as they are written usually."""
+    """Normalize addresses and networks; raises ``EndpointInvalid``."""
     if texts is None:
         return None
-    if not 1 <= len(texts) <= MOST_ADDRESSES:
-        raise EndpointInvalid(f"Name 1 to {MOST_ADDRESSES} addresses, or none at all.", field="allow_ips")
+    if not 1 <= len(texts) <= MAX_ADDRESSES:
+        raise EndpointInvalid(f"Name 1 to {MAX_ADDRESSES} addresses, or none at all.", field="allow_ips")
     return tuple(dict.fromkeys(str(_network(text)) for text in texts))
 
 

@@ -1,4 +1,4 @@
-"""What an answer means: over, again later, or never again."""
+"""Decides from an answer: done, retry later, or never again."""
 
 import random
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ _BUSY = (429, 502, 503, 504)
 
 
 def decide(claimed: Claimed, reply: Reply, headers: Mapping[str, str], retries: RetrySchedule) -> Outcome:
-    """2xx is success; 410 says never again; everything else, redirects too, is tried again while attempts are left."""
+    """2xx is success, 410 ends all; everything else, also a redirect, is retried while attempts are left."""
     status, retry_in = _status(claimed, reply, retries)
     return Outcome(
         claimed,
@@ -27,7 +27,7 @@ def decide(claimed: Claimed, reply: Reply, headers: Mapping[str, str], retries: 
         error=reply.error or _remark(reply, status),
         duration=reply.duration,
         retry_in=retry_in,
-        pause=None if reply.is_success else _wish(reply, retries),
+        pause=None if reply.is_success else _requested_pause(reply, retries),
     )
 
 
@@ -40,11 +40,11 @@ def _status(claimed: Claimed, reply: Reply, retries: RetrySchedule) -> tuple[Del
         return DeliveryStatus.DEAD, None
     delay = retries.delays[min(claimed.failures, len(retries.delays) - 1)]
     jittered = delay * random.uniform(0.8, 1.2)  # noqa: S311 - spreads load, guards nothing
-    return DeliveryStatus.RETRYING, max(jittered, _wish(reply, retries) or timedelta(0))
+    return DeliveryStatus.RETRYING, max(jittered, _requested_pause(reply, retries) or timedelta(0))
 
 
 def _remark(reply: Reply, status: DeliveryStatus) -> str | None:
-    """What the status alone does not say."""
+    """An explanation beside the status."""
     if reply.status == GONE:
         return "the endpoint says that it is gone (410): it is disabled"
     if reply.status is not None and 300 <= reply.status < 400:
@@ -54,12 +54,12 @@ def _remark(reply: Reply, status: DeliveryStatus) -> str | None:
     return None
 
 
-def _wish(reply: Reply, retries: RetrySchedule) -> timedelta | None:
-    """For how long the endpoint wants to be left alone: ``Retry-After`` in seconds or as a date, within bounds."""
+def _requested_pause(reply: Reply, retries: RetrySchedule) -> timedelta | None:
+    """The pause that ``Retry-After`` requests, in seconds or as a date, within bounds."""
     if reply.status not in _BUSY or reply.retry_after is None:
         return None
     asked = _retry_after(reply.retry_after)
-    return None if asked is None else min(max(asked, timedelta(0)), retries.longest_wish)
+    return None if asked is None else min(max(asked, timedelta(0)), retries.max_retry_after)
 
 
 def _retry_after(text: str) -> timedelta | None:

@@ -1,6 +1,6 @@
-"""How many requests an endpoint gets at once: few at first, more while it answers well, fewer when it does not.
+"""Adaptive concurrency of an endpoint: few requests at first, more while it succeeds, fewer when it fails.
 
-So one that hangs takes one or two places of a sender, whatever it is allowed, and the others do not feel it.
+So a hanging endpoint occupies one or two of a sender's requests and does not slow the others.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Results of attempts, gathered for a few milliseconds and written together.
 
-The first transaction writes the attempts and ends their leases. How endpoints fared is a second one: it locks rows of
-endpoints, which others lock before rows of the queue. If the process dies in between, a failure is not counted.
+The first transaction writes the attempts and ends their leases. A second one records the health of endpoints: it locks
+rows of endpoints, which others lock before rows of the queue. If the process dies in between, a failure is not counted.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from headrace.webhooks import automatic
 from headrace.webhooks.config import SenderConfig
 from headrace.webhooks.outcomes import GONE
 from headrace.webhooks.store import health, queue
-from headrace.webhooks.store.health import Fared
+from headrace.webhooks.store.health import EndpointOutcome
 from headrace.webhooks.store.queue import Outcome
 
 log = logs.get(__name__)
 
-_MOST = 500  # in one transaction
-_PAUSE_S = 0.5  # when the database does not take them
+_MAX_BATCH = 500  # outcomes in one transaction
+_RETRY_PAUSE_S = 0.5  # after a failed write
 
 
 class Recorder:
@@ -38,13 +38,13 @@ class Recorder:
         return self._outcomes.empty() and not self._writing
 
     async def run(self) -> None:
-        """Write what comes in, for ever. What the database does not take now is offered again: until the lease is
-        over nobody else sends it."""
+        """Write incoming results for ever, and retry failed writes: until the lease expires no other sender takes
+        the delivery."""
         while True:
             batch = [await self._outcomes.get()]
             self._writing = True
             await asyncio.sleep(self._config.gather.total_seconds())
-            while not self._outcomes.empty() and len(batch) < _MOST:
+            while not self._outcomes.empty() and len(batch) < _MAX_BATCH:
                 batch.append(self._outcomes.get_nowait())
             await self._write_surely(batch)
             self._writing = False
@@ -58,22 +58,22 @@ class Recorder:
             except Exception:
                 if len(batch) == 1:
                     log.exception("webhooks.unrecorded", delivery_id=batch[0].claimed.delivery_id)
-                    return  # it will be taken over, and is on record as lost
+                    return  # another sender takes it over and records it as lost
                 for outcome in batch:
                     await self._write_surely([outcome])
                 return
             else:
                 break
-            await asyncio.sleep(_PAUSE_S)
+            await asyncio.sleep(_RETRY_PAUSE_S)
         try:
             await self._act(batch)
-        except HeadraceError as exc:  # the next failure of the endpoint will say the same
+        except HeadraceError as exc:  # the endpoint's next failure records it
             log.warning("webhooks.unnoted", error=exc.code)
         except Exception:
             log.exception("webhooks.unnoted")
 
     async def write(self, batch: Sequence[Outcome]) -> None:
-        """Write these, and act on what they say of their endpoints."""
+        """Write a batch, then pause or disable endpoints as its results require."""
         await self._record(batch)
         await self._act(batch)
 
@@ -86,12 +86,12 @@ class Recorder:
             log.warning("webhooks.late", delivery_id=outcome.claimed.delivery_id)
 
     async def _act(self, batch: Sequence[Outcome]) -> None:
-        fared = _fared(batch, self._config.breaker_threshold)
-        if not fared:
+        outcomes = _endpoint_outcomes(batch, self._config.breaker_threshold)
+        if not outcomes:
             return
         async with self._db.transaction() as tx:
-            await health.note(tx, fared, threshold=self._config.breaker_threshold)
-        failing = [each.endpoint_id for each in fared if not each.succeeded]
+            await health.record(tx, outcomes, threshold=self._config.breaker_threshold)
+        failing = [each.endpoint_id for each in outcomes if not each.succeeded]
         if failing:
             async with self._db.transaction() as tx:
                 for endpoint in await health.find_failing_too_long(tx, failing, limit=self._config.pause_after):
@@ -101,12 +101,12 @@ class Recorder:
                 await automatic.disable_gone(tx, endpoint_id)
 
 
-def _fared(batch: Sequence[Outcome], threshold: int) -> list[Fared]:
-    """What is worth writing of each endpoint: nothing of one that did well before, too."""
+def _endpoint_outcomes(batch: Sequence[Outcome], threshold: int) -> list[EndpointOutcome]:
+    """One entry for each endpoint whose health changes: a healthy one that succeeds again has none."""
     by_endpoint: dict[str, list[Outcome]] = {}
     for outcome in batch:
         by_endpoint.setdefault(outcome.claimed.endpoint.id, []).append(outcome)
-    fared = []
+    changed = []
     for endpoint_id, outcomes in sorted(by_endpoint.items()):
         succeeded = any(each.is_success for each in outcomes)
         failures, after_pause = 0, False
@@ -120,8 +120,8 @@ def _fared(batch: Sequence[Outcome], threshold: int) -> list[Fared]:
             continue
         last = next((each for each in reversed(outcomes) if not each.is_success), None)
         pause = max((each.pause for each in outcomes if each.pause is not None), default=None)
-        fared.append(Fared(endpoint_id, succeeded, failures, _error(last), pause, after_pause))
-    return fared
+        changed.append(EndpointOutcome(endpoint_id, succeeded, failures, _error(last), pause, after_pause))
+    return changed
 
 
 def _error(outcome: Outcome | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Deliveries by hand: look at them, send a test, send one again, send all again that failed."""
+"""Deliveries by hand: read them, send a test, resend one, resend all that failed."""
 
 from datetime import datetime
 
@@ -22,14 +22,14 @@ from headrace.webhooks.store import deliveries as store
 from headrace.webhooks.store import endpoints, fan_out, resending
 from headrace.webhooks.store.deliveries import DeliveryFilter
 
-MOST_RESENT = 10_000  # by one request
+MAX_RESENT = 10_000  # deliveries by one request
 
 
 async def get_delivery(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
-    """One attempt with what was sent and answered; somebody else's is as good as none."""
+    """One attempt with its request and response; another user's is not found."""
     try:
         found = await store.find(tx, ids.check(delivery_id, "whd"))
-    except (ids.InvalidId, ValueError):  # nor is there one of a month that no calendar has
+    except (ids.InvalidId, ValueError):  # the id may name an impossible month
         found = None
     if found is None:
         raise DeliveryNotFound
@@ -42,7 +42,7 @@ async def get_delivery(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
 
 
 async def _is_own_past(tx: Tx, caller: Caller, delivery: Delivery) -> bool:
-    """Whether the endpoint was the caller's, and is deleted: its deliveries are still there to be read."""
+    """Whether it belongs to a deleted endpoint of the caller, whose deliveries stay readable."""
     owner = await endpoints.find_owner(tx, delivery.endpoint_id)
     return owner == caller.user_id or caller.is_admin
 
@@ -50,17 +50,17 @@ async def _is_own_past(tx: Tx, caller: Caller, delivery: Delivery) -> bool:
 async def list_deliveries(
     tx: Tx, caller: Caller, wanted: DeliveryFilter, *, before: int | None = None, limit: int
 ) -> list[Delivery]:
-    """Attempts, newest first. Only administrators list somebody else's, or everybody's."""
+    """Attempts, newest first. Only administrators list other users' deliveries."""
     await check_owner(tx, caller, wanted.user_id, ResourceType.WEBHOOK_DELIVERY)
     return await store.list_deliveries(tx, wanted, before=before, limit=limit)
 
 
 async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:
-    """Send an event that means nothing, signed like all others; retried like them, too."""
+    """Send a test event, signed and retried like all others."""
     endpoint = await _active(tx, caller, endpoint_id)
     data = {"endpoint_id": endpoint.id, "message": "This is a test. If you can read it, it works."}
     event = Event(TEST_EVENT, "webhook_endpoint", endpoint.id, data, user_id=endpoint.user_id)
-    body = fan_out.body_of(StoredEvent(0, event, clock.now()))  # in no outbox: it is for one endpoint alone
+    body = fan_out.body_of(StoredEvent(0, event, clock.now()))  # not in the outbox: it is for one endpoint alone
     delivery = await resending.insert_test(tx, endpoint.id, event_id=event.id, event_type=TEST_EVENT, body=body)
     await audit.record(tx, caller.who, Action.CREATED, _resource(delivery), data={"verb": "test"})
     await fan_out.wake_senders(tx)
@@ -68,7 +68,7 @@ async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:
 
 
 async def resend(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
-    """Send the event of a delivery to its endpoint once more, whatever came of it; the new attempt."""
+    """Send a delivery's event to its endpoint again, whatever its result; returns the new attempt."""
     old = await get_delivery(tx, caller, delivery_id)
     await _active(tx, caller, old.endpoint_id)
     new = await resending.resend_one(tx, old.endpoint_id, old.event_id)
@@ -82,12 +82,12 @@ async def resend(tx: Tx, caller: Caller, delivery_id: str) -> Delivery:
 async def resend_failed(
     tx: Tx, caller: Caller, endpoint_id: str, *, since: datetime, until: datetime | None = None
 ) -> int:
-    """Send again what has failed for good since a time; gives how many, ``MOST_RESENT`` if there may be more."""
+    """Resend deliveries that failed for good in a range; returns their number, ``MAX_RESENT`` if more may remain."""
     endpoint = await _active(tx, caller, endpoint_id)
     end = until or clock.now()
     if since >= end:
-        raise EndpointInvalid("The time to begin with must lie before the end.", field="since")
-    resent = await resending.resend_failed(tx, endpoint.id, since=since, until=end, limit=MOST_RESENT)
+        raise EndpointInvalid("The start must lie before the end.", field="since")
+    resent = await resending.resend_failed(tx, endpoint.id, since=since, until=end, limit=MAX_RESENT)
     if resent:
         facts = {"verb": "resend", "deliveries": str(resent), "since": since.isoformat(), "until": end.isoformat()}
         await audit.record(tx, caller.who, Action.UPDATED, resource_of(endpoint), data=facts)

@@ -1,4 +1,4 @@
-"""Endpoints as the audit trail names them: without the address, which often is a secret itself."""
+"""Endpoints as audit resources: without the URL, which often is a secret itself."""
 
 from headrace.audit import Resource, ResourceType
 from headrace.webhooks.model import Endpoint

@@ -1,4 +1,4 @@
-"""What of webhooks goes by itself. Deliveries leave by months (operations.model.MONTHLY)."""
+"""Retention of webhooks. Deliveries are dropped by months (operations.model.MONTHLY)."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,7 +9,7 @@ from headrace.webhooks.store import endpoints, queue
 
 
 def purges(*, lifetime: timedelta, secret_overlap: timedelta) -> Sequence[Purge]:
-    """Deliveries that waited for too long are given up; secrets that sign no more are forgotten."""
+    """Expire deliveries that waited too long; forget previous secrets that no longer sign."""
 
     async def expire(tx: Tx, limit: int) -> int:
         return await queue.expire(tx, limit, lifetime=lifetime)

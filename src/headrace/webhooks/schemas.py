@@ -1,4 +1,4 @@
-"""Endpoints and deliveries as they are sent and shown."""
+"""Request and response bodies of endpoints and deliveries."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -8,12 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from headrace.edge.instants import Instant
 from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
-from headrace.webhooks.http.targets import LONGEST_URL
+from headrace.webhooks.http.targets import MAX_URL_LENGTH
 from headrace.webhooks.model import (
-    LONGEST_NAME,
-    MOST_ADDRESSES,
-    MOST_PATTERNS,
-    MOST_TASK_TYPES,
+    MAX_ADDRESSES,
+    MAX_NAME_LENGTH,
+    MAX_PATTERNS,
+    MAX_TASK_TYPES,
     Delivery,
     DeliveryStatus,
     Endpoint,
@@ -29,12 +29,12 @@ ENDPOINT_ID = "whe_01h455vb4pex5vsknk084sn02q"
 DELIVERY_ID = "whd_01h455vb4pex5vsknk084sn02q"
 EVENT_ID = "evt_01h455vb4pex5vsknk084sn02q"
 
-Name = Annotated[Line, Field(min_length=1, max_length=LONGEST_NAME, examples=["billing"])]
+Name = Annotated[Line, Field(min_length=1, max_length=MAX_NAME_LENGTH, examples=["billing"])]
 Url = Annotated[
     Text,
     Field(
         min_length=1,
-        max_length=LONGEST_URL,
+        max_length=MAX_URL_LENGTH,
         description="`https://…` on a public address. Redirects are not followed.",
         examples=["https://example.com/hooks"],
     ),
@@ -43,8 +43,8 @@ Events = Annotated[
     list[Annotated[Text, Field(max_length=128)]],
     Field(
         min_length=1,
-        max_length=MOST_PATTERNS,
-        description="Types of events: `task.succeeded`, all that begin alike (`task.*`), or `*`.",
+        max_length=MAX_PATTERNS,
+        description="Event types: `task.succeeded`, all with a prefix (`task.*`), or `*`.",
         examples=[["task.*"]],
     ),
 ]
@@ -52,35 +52,35 @@ TaskTypes = Annotated[
     list[Annotated[Text, Field(min_length=1, max_length=255)]] | None,
     Field(
         min_length=1,
-        max_length=MOST_TASK_TYPES,
-        description="Of events of tasks, only those of these types; null for every type.",
+        max_length=MAX_TASK_TYPES,
+        description="Only events of tasks of these types; null for every type.",
     ),
 ]
 AllowIps = Annotated[
     list[Annotated[Text, Field(max_length=64)]] | None,
     Field(
         min_length=1,
-        max_length=MOST_ADDRESSES,
-        description="Addresses and networks to which the URL may lead; null for any public one.",
+        max_length=MAX_ADDRESSES,
+        description="Addresses and networks to which the URL may resolve; null for any public one.",
         examples=[["198.51.100.0/24"]],
     ),
 ]
 TimeoutMs = Annotated[
-    int, Field(ge=1000, le=30_000, description="For everything: connecting, sending, and the head of the answer.")
+    int, Field(ge=1000, le=30_000, description="Time for connecting, sending, and the head of the answer.")
 ]
 MaxRetries = Annotated[int, Field(ge=0, le=10, description="Attempts after the first one.")]
 SecretText = Annotated[
     Text | None,
     Field(
         max_length=120,
-        description="`whsec_` and 24 to 64 bytes in base64, if you bring your own; otherwise one is made.",
+        description="`whsec_` and 24 to 64 bytes in base64; generated if left out.",
     ),
 ]
 Ordered = Annotated[
     bool,
-    Field(description="Send events of one task (or other aggregate) one after the other, and none before its time."),
+    Field(description="Send events of one task (or other aggregate) one after the other, in their order."),
 ]
-EveryUser = Annotated[bool, Field(description="Everybody's events, not only yours. For administrators.")]
+EveryUser = Annotated[bool, Field(description="Events of all users, not only yours. For administrators.")]
 
 
 class _Body(BaseModel):
@@ -114,7 +114,7 @@ class EndpointIn(_Body):
 
 
 class EndpointChangeIn(_Body):
-    """What is left out stays as it is; null takes a filter away."""
+    """Omitted fields stay unchanged; null removes a filter."""
 
     name: Name = ""
     url: Url = ""
@@ -136,20 +136,20 @@ class RotateIn(_Body):
 
 
 class ResendIn(_Body):
-    since: Instant = Field(description="What failed from here on.", examples=[_AT])
-    until: Instant | None = Field(default=None, description="And before this; now by default.")
+    since: Instant = Field(description="Deliveries that failed at or after this time.", examples=[_AT])
+    until: Instant | None = Field(default=None, description="Deliveries that failed before this time; now by default.")
 
 
 class EndpointOut(BaseModel):
-    """Where events are sent."""
+    """A webhook endpoint."""
 
     id: str = Field(examples=[ENDPOINT_ID])
     user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
     name: str
     url: str
-    status: EndpointStatus = Field(description="`PAUSED`: events wait. `DISABLED`: events pass it by.")
+    status: EndpointStatus = Field(description="`PAUSED`: events are queued. `DISABLED`: events are skipped.")
     status_reason: StatusReason | None = Field(
-        description="Why it is not active: `by_hand`, `failing` for days, or `gone` (it answered 410)."
+        description="Why it is not active: `by_hand`, `failing` (for days), or `gone` (it answered 410)."
     )
     secret_hint: str | None = Field(description="The last characters of the secret.", examples=["…4GhA"])
     secret_rotated_at: datetime | None
@@ -160,7 +160,7 @@ class EndpointOut(BaseModel):
     allow_ips: list[str] | None
     ordered: bool
     every_user: bool
-    failing_since: datetime | None = Field(description="The first of the failures in a row; null after a success.")
+    failing_since: datetime | None = Field(description="The first of the consecutive failures; null after a success.")
     version: int
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
@@ -174,7 +174,7 @@ class EndpointMadeOut(EndpointOut):
     """An endpoint with its new secret."""
 
     secret: str = Field(
-        description="Shown only now. Any Standard Webhooks library checks signatures with it.",
+        description="Shown only once. Any Standard Webhooks library checks signatures with it.",
         examples=["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
     )
 
@@ -184,7 +184,7 @@ class EndpointMadeOut(EndpointOut):
 
 
 class DeliveryItemOut(BaseModel):
-    """One attempt to tell one endpoint of one event."""
+    """One attempt to deliver one event to one endpoint."""
 
     id: str = Field(examples=[DELIVERY_ID])
     endpoint_id: str = Field(examples=[ENDPOINT_ID])
@@ -196,7 +196,7 @@ class DeliveryItemOut(BaseModel):
         "not sent again, because the endpoint is gone. `DEAD`: failed and not repeated: another attempt has begun, or "
         "this was the last."
     )
-    error: str | None = Field(description="Why there was no answer, or what else is to say.")
+    error: str | None = Field(description="Why there was no answer, or another explanation.")
     response_status: int | None
     duration_ms: int | None
     next_retry_at: datetime | None
@@ -213,7 +213,7 @@ class DeliveryItemOut(BaseModel):
 
 
 class DeliveryOut(DeliveryItemOut):
-    """The same with what was sent and answered."""
+    """One attempt, with its request and response."""
 
     request_headers: dict[str, str] | None
     request_body: Any
@@ -226,13 +226,13 @@ class ResentOut(BaseModel):
 
 
 class EndpointStatisticsOut(BaseModel):
-    """How an endpoint has fared."""
+    """Attempts, latency and health of an endpoint."""
 
     since: datetime
     attempts: int
     successes: int
     failures: int
-    waiting: int = Field(description="Deliveries that are not over.")
+    waiting: int = Field(description="Deliveries that have not ended.")
     success_rate: float | None = Field(description="Successes among attempts; null without attempts.")
     latency_p50_ms: float | None
     latency_p95_ms: float | None
@@ -243,7 +243,7 @@ class EndpointStatisticsOut(BaseModel):
     consecutive_failures: int
     failing_since: datetime | None
     blocked_until: datetime | None = Field(
-        description="Nothing is sent before this: it failed too often in a row, or asked for a pause."
+        description="Nothing is sent before this time: the endpoint failed too often in a row, or asked for a pause."
     )
 
     @classmethod

@@ -1,5 +1,5 @@
-"""Secrets of endpoints: made, taken in, encrypted. Written out they are ``whsec_`` and base64, as Standard Webhooks has
-it; what is stored is encrypted and bound to the endpoint."""
+"""Secrets of endpoints: generated, parsed, encrypted. Their text is ``whsec_`` and base64, as in Standard Webhooks;
+the stored form is encrypted and bound to the endpoint."""
 
 import base64
 import binascii
@@ -11,14 +11,14 @@ from headrace.vault import Keyring
 from headrace.webhooks.errors import SecretInvalid
 
 PREFIX = "whsec_"
-_MADE_BYTES = 32
-_FEWEST_BYTES, _MOST_BYTES = 24, 64
-_HINT_LETTERS = 4
+_GENERATED_SECRET_BYTES = 32
+_MIN_SECRET_BYTES, _MAX_SECRET_BYTES = 24, 64
+_HINT_LENGTH = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A secret in the open: for signing, and to be shown once."""
+    """A secret in clear text: for signing, and to be shown once."""
 
     key: bytes = field(repr=False)
 
@@ -28,22 +28,22 @@ class Secret:
 
     @property
     def hint(self) -> str:
-        """Its last letters, to tell secrets apart; what is left is far too long to be guessed."""
-        return f"…{self.text.rstrip('=')[-_HINT_LETTERS:]}"
+        """The last characters, to distinguish secrets; the rest is too long to be guessed."""
+        return f"…{self.text.rstrip('=')[-_HINT_LENGTH:]}"
 
 
 def make_secret() -> Secret:
-    return Secret(secrets.token_bytes(_MADE_BYTES))
+    return Secret(secrets.token_bytes(_GENERATED_SECRET_BYTES))
 
 
 def read_secret(text: str) -> Secret:
-    """A secret that somebody brings along; ``SecretInvalid`` if it is none."""
+    """Parse a user's own secret; raises ``SecretInvalid``."""
     body = text.removeprefix(PREFIX)
     try:
         key = base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
     except (binascii.Error, ValueError):
         raise SecretInvalid(field="secret") from None
-    if body == text or not _FEWEST_BYTES <= len(key) <= _MOST_BYTES:
+    if body == text or not _MIN_SECRET_BYTES <= len(key) <= _MAX_SECRET_BYTES:
         raise SecretInvalid(field="secret")
     return Secret(key)
 
@@ -57,12 +57,12 @@ def unseal(keyring: Keyring, endpoint_id: str, sealed: str) -> Secret:
 
 
 def keyring_of(current: bytes, old: tuple[bytes, ...] = ()) -> Keyring:
-    """From the values of settings, which may be of any length."""
+    """The keyring of the settings' keys, which may have any length."""
     return Keyring(_derive(current), tuple(_derive(value) for value in old))
 
 
 def _derive(value: bytes) -> bytes:
-    """A key for this purpose alone: who learns it learns nothing of others that are made of the same value."""
+    """A key for this purpose alone: it reveals nothing about other keys derived from the same value."""
     return hmac.digest(value, b"headrace/webhooks.secrets", "sha256")
 
 

@@ -1,7 +1,7 @@
-"""The sender: claims what is due, sends it, records what came of it. Any number share the work.
+"""The sender: claims due deliveries, sends them, records the results. Any number of senders share the work.
 
-Nothing foreign happens in a transaction: a claim is one, the result another, and in between the lease says whose it is.
-Each endpoint has a lane of its own with a pace of its own, so that those which hang do not slow the others.
+No request happens inside a transaction: the claim is one, the result another, and a lease holds the row in between.
+Each endpoint has its own lane with its own pace, so that hanging endpoints do not slow the others.
 """
 
 import asyncio
@@ -30,9 +30,9 @@ from headrace.webhooks.store.queue import Claimed
 
 log = logs.get(__name__)
 
-_AFTER_CLAIM_S = 0.02  # between two claims while there is work
-_SIGNERS = 2000  # that are kept
-_LANES = 10_000
+_CLAIM_PAUSE_S = 0.02  # between two claims under load
+_MAX_CACHED_SIGNERS = 2000  # that are kept
+_MAX_LANES = 10_000
 
 
 @dataclass(slots=True)
@@ -58,11 +58,11 @@ class Sender:
         self.sent = 0
 
     def wake(self) -> None:
-        """There may be something to send: look now."""
+        """Claim now: there may be due deliveries."""
         self._waker.wake()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Send until ``stop``; then finish what is under way, for a while, and leave the rest to others."""
+        """Send until ``stop``; then finish the requests under way within a limit and release the rest."""
         every = self._config.take_over_every
         loops = [
             asyncio.create_task(self._recorder.run()),
@@ -79,16 +79,16 @@ class Sender:
             await asyncio.gather(*loops, *self._tasks, return_exceptions=True)
 
     async def take_over(self) -> int:
-        """Let everybody have what a sender kept for too long; says how many."""
+        """Release deliveries with expired leases; returns their number."""
         async with self._db.transaction() as tx:
-            taken = await queue.take_over(tx, most_losses=self._config.most_losses)
+            taken = await queue.take_over(tx, max_losses=self._config.max_losses)
         if taken:
             log.warning("webhooks.taken_over", deliveries=taken)
             self._waker.wake()
         return taken
 
     async def run_once(self) -> int:
-        """Send what is due now, and record it; gives how many were sent. For tests and commands."""
+        """Send and record all due deliveries; returns their number. For tests and commands."""
         claimed = await self._claim(self._config.batch)
         outcomes = await asyncio.gather(*(self._attempt(each) for each in claimed))
         if outcomes:
@@ -100,7 +100,7 @@ class Sender:
     async def _claim_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():
             if await self._claim_safely():
-                await pause(_AFTER_CLAIM_S, stop=stop)
+                await pause(_CLAIM_PAUSE_S, stop=stop)
             else:
                 await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
 
@@ -134,7 +134,7 @@ class Sender:
             )
 
     def _rooms(self) -> Mapping[str, int]:
-        """How many more of each known endpoint are wanted."""
+        """The free capacity of each known lane."""
         ahead = self._config.prefetch
         return {
             endpoint_id: max(0, lane.pace.limit * ahead - lane.running - len(lane.waiting))
@@ -143,7 +143,7 @@ class Sender:
 
     def _lane(self, endpoint_id: str) -> _Lane:
         if (lane := self._lanes.get(endpoint_id)) is None:
-            if len(self._lanes) >= _LANES:
+            if len(self._lanes) >= _MAX_LANES:
                 self._lanes = {each: lane for each, lane in self._lanes.items() if lane.running or lane.waiting}
             lane = self._lanes[endpoint_id] = _Lane(Pace(self._config.concurrency))
         return lane
@@ -151,13 +151,13 @@ class Sender:
     # -- sending
 
     def _start_next(self, endpoint_id: str) -> None:
-        """There is room for one more: first for lanes that were refused before, then for the one that made it."""
+        """Use a freed slot: first for lanes that were refused before, then for the lane that freed it."""
         while self._refused and self._running < self._config.requests:
             self._start(self._refused.popitem(last=False)[0])
         self._start(endpoint_id)
 
     def _start(self, endpoint_id: str) -> None:
-        """Begin as many of a lane as its pace and the sender's own limit allow."""
+        """Start a lane's deliveries, as many as its pace and the sender's limit allow."""
         lane = self._lanes.get(endpoint_id)
         while lane is not None and lane.waiting and lane.running < self._limit(lane):
             if self._running >= self._config.requests:
@@ -171,7 +171,7 @@ class Sender:
             task.add_done_callback(self._tasks.discard)
 
     def _limit(self, lane: _Lane) -> int:
-        """With much under way, more connections to one endpoint would only cost time: there is enough to do."""
+        """The lane's concurrency; small while the sender is busy, when more connections to it gain nothing."""
         return lane.pace.limit if self._running < self._config.busy else min(lane.pace.limit, FIRST)
 
     async def _send(self, lane: _Lane, claimed: Claimed, since: float) -> None:
@@ -191,10 +191,10 @@ class Sender:
             self._running -= 1
             self._start_next(claimed.endpoint.id)
             if not lane.waiting:
-                self._waker.wake()  # more of it may be due
+                self._waker.wake()  # more of its deliveries may be due
 
     def _may_begin(self, claimed: Claimed, since: float) -> bool:
-        """Whether the lease is sure to last until this is sent and recorded."""
+        """Whether the lease lasts until this is sent and recorded."""
         held = timedelta(seconds=asyncio.get_running_loop().time() - since)
         needed = timedelta(milliseconds=claimed.endpoint.timeout_ms) + self._config.margin
         return held + needed < self._config.lease
@@ -208,7 +208,7 @@ class Sender:
             log.error("webhooks.secret_unreadable", endpoint_id=endpoint.id)
             why = "the endpoint's secret cannot be read: its key is missing in HEADRACE_WEBHOOK_OLD_KEYS"
             return decide(claimed, Reply(timedelta(0), error=why, kind="refused"), {}, self._config.retries)
-        except UrlRefused as exc:  # the settings have become stricter since the endpoint was made
+        except UrlRefused as exc:  # the settings became stricter after the endpoint was created
             return decide(claimed, Reply(timedelta(0), error=exc.message, kind="refused"), {}, self._config.retries)
         return decide(claimed, await self._post(claimed, target, headers), headers, self._config.retries)
 
@@ -224,8 +224,8 @@ class Sender:
                 allow_ips=networks_of(endpoint.allow_ips),
             )
         except Exception as exc:
-            # A fault of ours or of a library. It is an attempt that failed, as any other: without a record the lease
-            # would have to run out, and the endpoint would never be slowed down.
+            # A fault of this program or of a library counts as a failed attempt: without a record the lease would have
+            # to expire, and the endpoint would never be slowed down.
             log.exception("webhooks.attempt_failed", delivery_id=claimed.delivery_id, endpoint_id=endpoint.id)
             return Reply(timedelta(0), error=f"the request could not be made: {type(exc).__name__}", kind="connection")
 
@@ -234,7 +234,7 @@ class Sender:
         previous = endpoint.secret_previous_ciphertext if claimed.overlaps else None
         key = (endpoint.id, endpoint.secret_ciphertext, previous)
         if (signer := self._signers.get(key)) is None:
-            if len(self._signers) >= _SIGNERS:
+            if len(self._signers) >= _MAX_CACHED_SIGNERS:
                 self._signers.clear()
             signer = self._signers[key] = Signer(self._secrets(endpoint, previous))
         return signer

@@ -1,6 +1,6 @@
-"""What people do with endpoints. Each reaches only their own, administrators all; every change is audited.
+"""Verbs of endpoints. Users reach only their own, administrators all; every change is audited.
 
-A new interest in events is declared last: it waits for transactions that write events, and holds up others.
+A new interest in events is declared last: it waits for transactions that write events, and blocks new ones.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ from headrace.webhooks.http.addresses import AddressPolicy
 from headrace.webhooks.http.targets import parse_target
 from headrace.webhooks.model import (
     CONSUMER,
-    LONGEST_NAME,
-    MOST_TASK_TYPES,
+    MAX_NAME_LENGTH,
+    MAX_TASK_TYPES,
     Endpoint,
     EndpointConfig,
     EndpointId,
@@ -42,12 +42,12 @@ from headrace.webhooks.store import deliveries, fan_out, health
 from headrace.webhooks.store import endpoints as store
 from headrace.webhooks.store.endpoints import EndpointFilter
 
-EVERYBODY = "*"
+EVERY_USER = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """What the verbs work with."""
+    """Dependencies of the verbs."""
 
     keyring: Keyring = field(repr=False)
     policy: AddressPolicy = field(default_factory=AddressPolicy)
@@ -60,7 +60,7 @@ class Webhooks:
 async def create_endpoint(
     tx: Tx, hooks: Webhooks, caller: Caller, spec: EndpointSpec, *, secret: str | None = None
 ) -> tuple[Endpoint, Secret]:
-    """Make an endpoint as the caller's own; its secret is given only now."""
+    """Create an endpoint of the caller; its secret is returned only once."""
     checked = _check(hooks, caller, spec)
     chosen = secrets.make_secret() if secret is None else secrets.read_secret(secret)
     if await store.count_for_insert(tx, caller.user_id) >= hooks.config.most:
@@ -88,7 +88,7 @@ async def update_endpoint(
     *,
     expected: int | None = None,
 ) -> Endpoint:
-    """Change some of it; what waits is sent as it says now. The same values again change nothing."""
+    """Change some properties; waiting deliveries use them. Idempotent."""
     old = await _hold(tx, caller, endpoint_id, expected)
     spec = _check(hooks, caller, replace(old.spec, **changes))
     if spec == old.spec:
@@ -103,13 +103,13 @@ async def update_endpoint(
 
 
 def _check(hooks: Webhooks, caller: Caller, spec: EndpointSpec) -> EndpointSpec:
-    """The spec as it is stored, or what is wrong with it."""
-    if not 1 <= len(spec.name) <= LONGEST_NAME:
-        raise EndpointInvalid(f"A name has 1 to {LONGEST_NAME} characters.", field="name")
+    """Validate and normalize a spec; raises ``EndpointInvalid``."""
+    if not 1 <= len(spec.name) <= MAX_NAME_LENGTH:
+        raise EndpointInvalid(f"A name has 1 to {MAX_NAME_LENGTH} characters.", field="name")
     if spec.every_user and not caller.is_admin:
-        raise AdminOnly("Only an administrator's endpoint may get everybody's events.")
-    if spec.task_types is not None and not 1 <= len(spec.task_types) <= MOST_TASK_TYPES:
-        raise EndpointInvalid(f"Name 1 to {MOST_TASK_TYPES} task types, or none at all.", field="task_types")
+        raise AdminOnly("Only an administrator's endpoint may receive all users' events.")
+    if spec.task_types is not None and not 1 <= len(spec.task_types) <= MAX_TASK_TYPES:
+        raise EndpointInvalid(f"Name 1 to {MAX_TASK_TYPES} task types, or none at all.", field="task_types")
     return replace(
         spec,
         url=parse_target(spec.url, hooks.policy).url,
@@ -128,7 +128,7 @@ async def rotate_secret(
     secret: str | None = None,
     expected: int | None = None,
 ) -> tuple[Endpoint, Secret]:
-    """A new secret, made or given; the old one goes on signing beside it for a while. Given only now."""
+    """Set a new secret, generated or supplied; the old one signs beside it for a while. Returned only once."""
     old = await _hold(tx, caller, endpoint_id, expected)
     chosen = secrets.make_secret() if secret is None else secrets.read_secret(secret)
     ciphertext = secrets.seal(hooks.keyring, endpoint_id, chosen)
@@ -139,7 +139,7 @@ async def rotate_secret(
 
 
 async def pause_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected: int | None = None) -> Endpoint:
-    """Send nothing for now; events wait, for as long as the settings let them. Pausing twice changes nothing."""
+    """Stop sending; events wait within the delivery lifetime. Idempotent."""
     old = await _hold(tx, caller, endpoint_id, expected)
     if old.status is EndpointStatus.PAUSED:
         return old
@@ -153,7 +153,7 @@ async def pause_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected: 
 
 
 async def resume_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected: int | None = None) -> Endpoint:
-    """Send again, what has waited first; what a disabled endpoint missed is not sent. Twice changes nothing."""
+    """Send again, oldest deliveries first; events that a disabled endpoint missed are not sent. Idempotent."""
     old = await _hold(tx, caller, endpoint_id, expected)
     await health.forget(tx, endpoint_id)
     if old.status is EndpointStatus.ACTIVE:
@@ -167,7 +167,7 @@ async def resume_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected:
 
 
 async def delete_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected: int | None = None) -> None:
-    """Remove it; what waits is not sent. Its deliveries stay on record for as long as others."""
+    """Remove an endpoint; waiting deliveries are not sent. Past ones stay on record as long as others."""
     old = await _hold(tx, caller, endpoint_id, expected)
     await end_waiting(tx, endpoint_id, "the endpoint was deleted")
     await health.forget(tx, endpoint_id)
@@ -180,7 +180,7 @@ async def delete_endpoint(tx: Tx, caller: Caller, endpoint_id: str, *, expected:
 
 
 async def get_endpoint(tx: Tx, caller: Caller, endpoint_id: str) -> Endpoint:
-    """One endpoint; somebody else's is as good as none, except for administrators, whose look is audited."""
+    """One endpoint. Another user's is found only by administrators, whose read is audited."""
     found = await store.find(tx, endpoint_id)
     return await _reached(tx, caller, found)
 
@@ -188,7 +188,7 @@ async def get_endpoint(tx: Tx, caller: Caller, endpoint_id: str) -> Endpoint:
 async def list_endpoints(
     tx: Tx, caller: Caller, wanted: EndpointFilter, *, older_than: Mark | None = None, limit: int
 ) -> list[Endpoint]:
-    """Endpoints, newest first. Only administrators list somebody else's, or everybody's."""
+    """Endpoints, newest first. Only administrators list other users' endpoints."""
     await check_owner(tx, caller, wanted.user_id, ResourceType.WEBHOOK_ENDPOINT)
     return await store.list_endpoints(tx, wanted, older_than=older_than, limit=limit)
 
@@ -199,13 +199,13 @@ async def get_statistics(tx: Tx, caller: Caller, endpoint_id: str, *, since: dat
 
 
 async def check_owner(tx: Tx, caller: Caller, user_id: str | None, type_: ResourceType) -> None:
-    """Only administrators look at what is not their own, and that is audited."""
+    """Let only administrators list other users' rows, and audit it."""
     if user_id == caller.user_id:
         return
     if not caller.is_admin:
         raise AdminOnly("Only an administrator may list other people's webhooks.")
-    owner = {"user_id": user_id or EVERYBODY}
-    await audit.record(tx, caller.who, Action.READ, Resource(type_, EVERYBODY), data=owner)
+    owner = {"user_id": user_id or EVERY_USER}
+    await audit.record(tx, caller.who, Action.READ, Resource(type_, EVERY_USER), data=owner)
 
 
 async def _hold(tx: Tx, caller: Caller, endpoint_id: str, expected: int | None) -> Endpoint:
@@ -231,17 +231,17 @@ async def _reached(tx: Tx, caller: Caller, found: Endpoint | None) -> Endpoint:
 async def reseal_after(
     tx: Tx, keyring: Keyring, who: Who, endpoint_id: str, *, limit: int = 100
 ) -> tuple[EndpointId | None, int]:
-    """Encrypt the secrets of the next endpoints under the present key; gives the last one, and how many changed."""
+    """Encrypt the next endpoints' secrets with the current key; returns the last id and the number changed."""
     rows = await store.sealed_after(tx, endpoint_id, limit=limit)
     changed = 0
     for each, ciphertext, previous in rows:
         sealed = [text for text in (ciphertext, previous) if text is not None]
         if all(keyring.is_current(text) for text in sealed):
             continue
-        anew = [secrets.seal(keyring, each, secrets.unseal(keyring, each, text)) for text in sealed]
-        await store.reseal(tx, each, anew[0], anew[1] if previous is not None else None)
+        resealed = [secrets.seal(keyring, each, secrets.unseal(keyring, each, text)) for text in sealed]
+        await store.reseal(tx, each, resealed[0], resealed[1] if previous is not None else None)
         changed += 1
     if changed:
         facts = {"verb": "rotate-keys", "endpoints": str(changed)}
-        await audit.record(tx, who, Action.UPDATED, Resource(ResourceType.WEBHOOK_ENDPOINT, EVERYBODY), data=facts)
+        await audit.record(tx, who, Action.UPDATED, Resource(ResourceType.WEBHOOK_ENDPOINT, EVERY_USER), data=facts)
     return (EndpointId(rows[-1][0]) if rows else None), changed

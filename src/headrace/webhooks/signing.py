@@ -1,4 +1,4 @@
-"""Signatures by Standard Webhooks: id, time and body under each secret that is good now."""
+"""Signatures of Standard Webhooks: id, time and body under each valid secret."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,14 +12,14 @@ USER_AGENT = f"Headrace/{__version__}"
 
 
 class Signer:
-    """Signs for one endpoint; while its secret is rotated, with the old one, too: receivers may change theirs at any
-    moment in between."""
+    """Signs for one endpoint; during a rotation also with the old secret, because the receiver may switch at any
+    moment."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
         self._keys = [Webhook(secret.key) for secret in secrets]
 
     def headers(self, event_id: str, body: str, *, now: datetime | None = None) -> dict[str, str]:
-        """What is sent beside the body. The id is the event's: it stays the same from attempt to attempt."""
+        """The signature headers. The id is the event's: it is the same in every attempt."""
         at = now or clock.now()
         return {
             "Content-Type": "application/json",

@@ -18,7 +18,7 @@ export const auditTexts = texts(
     when: "When",
     from: "From",
     none: "The trail is empty",
-    noneText: "Every change that somebody makes appears here.",
+    noneText: "Every change by a user appears here.",
     export: "Export",
     exportJsonl: "As JSON lines",
     exportCsv: "As CSV",
@@ -57,7 +57,7 @@ export const auditTexts = texts(
     more: "More",
     proof: "Download the proof",
     proofText: "That this event was sealed as it is; it can be checked without Headrace.",
-    notSealed: "Not sealed yet: the proof is there within minutes.",
+    notSealed: "Not sealed yet: the proof is available within minutes.",
     event: "Event",
   },
   {

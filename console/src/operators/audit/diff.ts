@@ -7,7 +7,7 @@ export interface Line {
   readonly changed: boolean;
   /** The trail kept only a part of the value. */
   readonly cut: boolean;
-  /** That it changed is told, what it was is not. */
+  /** Changed, with a hidden value. */
   readonly hidden: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Whether a row that was told belongs into a list, by the list's own filter.
+// Whether a received row belongs into a list, by the list's own filter.
 import type { ExecutionItemOut, TaskFilterIn, TaskItemOut } from "../../api";
 import { isOver } from "../../live/task";
 
@@ -14,7 +14,7 @@ export interface RunFilter {
 
 const AT_ONCE_MS = 60_000;
 
-/** Only what was made a moment ago: what is older stands further down, on pages that are read when somebody goes there. */
+/** Only new rows: older ones belong further down, on pages that are read on scrolling. */
 function isNew(created_at: string): boolean {
   return Date.parse(created_at) > Date.now() - AT_ONCE_MS;
 }

@@ -39,7 +39,7 @@ const WITHOUT_NEWS_MS = 300_000;
 
 let live = false;
 
-/** How often a page looks by itself: seldom while it is told of changes. */
+/** The polling interval of a page: long while it receives change events. */
 export function pollEvery(ms: number): () => number {
   return () => (live ? WITHOUT_NEWS_MS : ms);
 }
@@ -66,7 +66,7 @@ export function useChanges(): void {
         }
       },
       (open) => {
-        // What happened before it came is not told; and pages that wait for news look by themselves when none comes.
+        // Earlier changes are not sent; pages without change events poll.
         if (open !== live && !document.hidden) again.everything();
         live = open;
       },

@@ -13,7 +13,7 @@ export const lockTexts = texts(
     release: "Release by force",
     askRelease: "Release {key} by force?",
     releaseText:
-      "Whoever holds it may still be at work. Their next renewal is refused, and writes with its fence are recognised as late.",
+      "The holder may still be at work. Their next renewal is refused, and writes with its fence are recognised as late.",
     released: "{key} is free.",
     ACTIVE: "Held",
     EXPIRED: "Expired",

@@ -18,7 +18,7 @@ export const outboxTexts = texts(
     next: "Next try",
     when: "When",
     none: "No events",
-    noneText: "An event is kept while somebody wants it, and for a week after.",
+    noneText: "An event is kept until it is delivered, and for a week after.",
     revive: "Try again",
     reviveAll: "Try all again that were given up",
     revived: "{n} {n:event is|events are} tried again.",

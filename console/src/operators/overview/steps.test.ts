@@ -15,7 +15,7 @@ const statistics = {
   queues: [],
 } as unknown as StatisticsRangeOut;
 
-it("leaves a gap where nobody measured, and ends with the last measurement", () => {
+it("leaves a gap without measurements, and ends with the last measurement", () => {
   expect(stepsOf(statistics).map((step) => step.failed)).toEqual([undefined, 1, undefined, 1]);
   expect(totals(statistics)).toEqual({ ended: 6, failed: 2, submitted: 6 });
 });

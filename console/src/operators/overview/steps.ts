@@ -5,7 +5,7 @@ export interface Step extends Partial<PointOut> {
   readonly time: number;
 }
 
-/** A step for every place on the axis; where nobody measured there is only its time, and the line has a gap. */
+/** A step for every place on the axis; without a measurement there is only its time, and the line has a gap. */
 export function stepsOf(statistics: StatisticsRangeOut): Step[] {
   const length = statistics.step_seconds * 1000;
   const first = Date.parse(statistics.since);

@@ -45,7 +45,7 @@ export function FilterBar({
   );
 }
 
-/** Text that is asked for when somebody stops typing. */
+/** Text that is applied after a pause in typing. */
 export function TextFilter({
   label,
   value,
@@ -188,7 +188,7 @@ export function RangeFilter({ value, onChange }: { value: string; onChange: (val
   );
 }
 
-/** When a range begins; the same instant for as long as it is not chosen anew, for cursors belong to it. */
+/** When a range begins; the same instant until it is chosen again, because cursors belong to it. */
 export function useSince(range: string): string | undefined {
   return useMemo(() => {
     const hours = LENGTHS[range];

@@ -15,7 +15,7 @@ async function readViews(): Promise<{ views: SavedView[]; version: number }> {
   return { views: found?.views ?? [], version };
 }
 
-/** Filters under a name: a view is an address, so it can be kept and sent to somebody else. */
+/** Filters under a name: a view is an address, so it can be saved and shared. */
 export function Views() {
   const t = useText(partTexts);
   const common = useText(commonTexts);

@@ -1,6 +1,6 @@
 /**
- * How often a page reads again what is somebody else's. Each such look is in the audit trail, so pages that stay open
- * look seldom; whoever wants to know now presses the button, and what is one's own is read as often as it changes.
+ * The polling interval for other users' data. Each such read is audited, so pages that stay open
+ * poll seldom; a button reloads at once, and the user's own data is read after every change.
  */
 export const AUDITED_EVERY_MS = 60_000;
 export const OWN_EVERY_MS = 3000;

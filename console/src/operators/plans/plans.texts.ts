@@ -28,7 +28,7 @@ export const planTexts = texts(
     until: "Until",
     renews: "Renews by itself",
     since: "Since",
-    noSubscriptions: "Nobody has a subscription",
+    noSubscriptions: "No subscriptions",
     amount: "Amount",
     paid: "Paid",
     onlyProblems: "Only those with a problem",
@@ -38,7 +38,7 @@ export const planTexts = texts(
     reason: "Reason",
     askRefund: "Refund this order?",
     refundText: "The money goes back; what was bought with it ends.",
-    askResolve: "Has somebody looked at this order?",
+    askResolve: "Is the problem of this order resolved?",
     resolveText: "It ends the alarm. The reason is kept in the audit trail.",
     done: "It is done.",
     id: "Order",
@@ -87,7 +87,7 @@ export const planTexts = texts(
   },
 );
 
-/** Why somebody has to look at an order, by the API's word for it. */
+/** Problems of orders, by the API's code. */
 export const problemTexts = texts(
   {
     amount_mismatch: "Another sum was paid than the order’s.",

@@ -21,9 +21,9 @@ export const queueTexts = texts(
     pauseText: "Nothing more is started from it. What runs goes on.",
     limitTitle: "Limit {name}",
     limitText: "How many of its tasks may run at once, over all machines. Empty: any number.",
-    most: "At once at the most",
+    most: "Concurrency limit",
     none: "No queue was ever used",
-    noneText: "A queue is there as soon as a task is submitted to it.",
+    noneText: "A queue appears when a task is submitted to it.",
     flows: "Runs",
   },
   {

@@ -25,7 +25,7 @@ export const runTexts = texts(
     why: "Why it waits",
     cancel: "Cancel the run",
     askCancel: "Cancel this run?",
-    cancelText: "A run that is at work is told to stop.",
+    cancelText: "A running run is asked to stop.",
     canceled: "The run is canceled.",
     openTask: "Its task",
     openSchedule: "Its schedule",

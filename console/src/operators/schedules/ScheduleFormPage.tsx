@@ -33,7 +33,7 @@ export default function ScheduleFormPage() {
     queryKey: ["schedule-form", uid],
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid ?? "" } } })),
     enabled: uid !== undefined,
-    staleTime: Number.POSITIVE_INFINITY, // what somebody is editing is not changed under their hands
+    staleTime: Number.POSITIVE_INFINITY, // a form being edited must not change
     gcTime: 0,
   });
   const form = (schedule: ScheduleOut | null) => (

@@ -151,7 +151,7 @@ export const scheduleFormTexts = texts(
     payload: "Payload",
     rules: "Rules",
     misfire: "Due times that were missed",
-    concurrent: "Runs at once at the most",
+    concurrent: "Maximum concurrent runs",
     retries: "Retries",
     duration: "Time limit in seconds",
     grace: "Grace after the limit, in seconds",

@@ -4,7 +4,7 @@ import { partTexts } from "../parts/parts.texts";
 import classes from "./Tasks.module.css";
 import { taskTexts } from "./tasks.texts";
 
-/** A filter in words, so that nobody acts on something else than they see. */
+/** A filter in words, so that users see what they act on. */
 export function FilterWords({ filter }: { filter: Readonly<Record<string, unknown>> }) {
   const t = useText(taskTexts);
   const part = useText(partTexts);

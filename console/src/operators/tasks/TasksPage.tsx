@@ -62,7 +62,7 @@ export default function TasksPage() {
       ...(values.type ? { type: values.type } : {}),
       ...(values.queue ? { queue: values.queue } : {}),
       ...(since ? { created_after: since } : {}),
-      // The product's own come every minute, and hide what somebody looks for.
+      // The product's own come every minute, and would hide other tasks.
       ...(values.internal || values.type ? {} : { internal: false }),
     }),
     [values, since],

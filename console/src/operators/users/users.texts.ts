@@ -15,7 +15,7 @@ export const userTexts = texts(
     createTitle: "A new user",
     createText: "Without a password one is made, and shown once.",
     password: "Password",
-    made: "The user is there.",
+    made: "The user was created.",
     theirPassword: "The password of {name}",
     none: "No users",
     suspend: "Suspend",

@@ -16,7 +16,7 @@ export const workerTexts = texts(
     idle: "Nothing at the moment.",
     attempt: "attempt {n}",
     more: "and {n} more",
-    none: "No worker is there",
+    none: "No worker is running",
     noneText: "Tasks wait until one is. Start one with `headrace worker module:registry`.",
   },
   {

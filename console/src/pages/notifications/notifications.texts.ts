@@ -7,7 +7,7 @@ export const notificationTexts = texts(
     readAll: "Mark all as read",
     unreadOnly: "Only unread",
     none: "No notifications",
-    noneText: "You are told here when a task is done or has failed.",
+    noneText: "Notifications about finished and failed tasks appear here.",
     called: ": {title}",
     ready: "Your {kind} is ready",
     readyText: "Look at it before and after, and download it. It is kept for a limited time.",

@@ -105,7 +105,7 @@ function Found({
   const task = useLiveTask(taskId).data;
   const candidates = (task?.result as { candidates?: CandidateOut[] } | null)?.candidates;
   const count = candidates?.length;
-  // Whoever looks for a mark mostly means the surest.
+  // Preselects the most certain candidate.
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when they are there
   useEffect(() => {
     const sure = candidates?.filter((each) => each.certain).map((each) => each.id) ?? [];

@@ -58,7 +58,7 @@ export function DropZone({ onFiles, small }: { onFiles: (files: File[]) => void;
     );
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: whoever cannot drag has the button
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button is the alternative to dragging
     <div className={classes.zone} data-over={over || undefined} onDragOver={stop}>
       <div className={classes.icon}>
         <IconUpload size={34} />

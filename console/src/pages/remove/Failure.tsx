@@ -12,7 +12,7 @@ import { type Again, Note } from "./RemovalPage";
 import classes from "./RemovalPage.module.css";
 import { removalTexts, removeTexts } from "./remove.texts";
 
-// What somebody can do something about here; with the rest the file itself has to change.
+// Failures that can be resolved here; for the others the file itself has to change.
 const TO_DRAW = [
   "NO_MARK",
   "NEEDS_REVIEW",

@@ -12,7 +12,7 @@ import { Thumbnail } from "./Thumbnail";
 
 const EditorDialog = lazy(() => import("./EditorDialog"));
 
-/** A file that is about to be ordered: how far it has come, and where its mark is if somebody has to say so. */
+/** A file that is about to be ordered: its progress, and the position of its mark if the user must mark it. */
 export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
   const t = useText(removeTexts);
   const language = useLanguage();

@@ -40,7 +40,7 @@ export function HeldBack({ removal, again }: { removal: RemovalOut; again: Again
   );
 }
 
-/** The order that took this result as it is, so that nobody pays for it twice. */
+/** The order that accepted this result, so that it is not paid for twice. */
 function useTaken(removal: RemovalOut) {
   return useQuery({
     queryKey: ["removals", "taken", removal.id],

@@ -44,7 +44,7 @@ export function MarkedAsset({
     <>
       <Drawn key={asset.id} url={pageUrl(asset.id, page)} slides={asset.media_type === "PPT"}>
         {(url, shape) => (
-          // Boxes are told in points of the first page: on a page of another shape they would be elsewhere.
+          // Boxes are in points of the first page: on a page of another shape they would be elsewhere.
           <Marked
             url={url}
             name={asset.name}

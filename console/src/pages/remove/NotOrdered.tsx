@@ -11,7 +11,7 @@ import { Thumbnail } from "./Thumbnail";
 
 const SHOWN = 6;
 
-/** What somebody uploaded and never ordered, perhaps in another browser: to go on with, or to delete. */
+/** Uploads without an order, perhaps of another browser: to continue, or to delete. */
 export function NotOrdered() {
   const t = useText(removeTexts);
   const queries = useQueryClient();

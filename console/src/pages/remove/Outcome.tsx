@@ -63,23 +63,20 @@ export function Found({
 
 interface Metrics {
   readonly confidence?: number | null;
-  readonly residue_after?: number | null;
   readonly changed_area?: number | null;
-  readonly untouched_db?: number | null;
+  readonly untouched_db?: number | null; // null: every pixel is as it was; left out: not measured
+  readonly verdict?: "CLEAN" | "LOOK" | "POOR" | null;
   readonly computed?: number | null;
   readonly invented?: number | null;
   readonly warnings?: readonly string[];
 }
 
-const STILL_SEEN = 0.5; // of the mark's outline: from here on somebody is told to look
-
-/** That the mark may still be there is said first, whoever decided that it is good enough. */
+/** The note that the mark may still be visible comes first, by the verdict that decides the charge. */
 export function StillVisible({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
-  const language = useLanguage();
   const metrics = useResult(removal.id).data?.metrics as Metrics | null | undefined;
-  const left = metrics?.residue_after ?? 0;
-  if (!removal.accept_poor && left < STILL_SEEN) return null;
+  const doubtful = metrics?.verdict === "LOOK" || metrics?.verdict === "POOR";
+  if (!removal.accept_poor && !doubtful) return null;
   return (
     <Alert
       icon={<IconAlertTriangle />}
@@ -91,9 +88,7 @@ export function StillVisible({ removal }: { removal: RemovalOut }) {
         message: { color: "var(--ink)" },
       }}
     >
-      {removal.accept_poor
-        ? t("takenAsIsText")
-        : t("visibleText", { percent: formats.percent(Math.min(left, 1), language) })}
+      {removal.accept_poor ? t("takenAsIsText") : t("visibleText")}
     </Alert>
   );
 }
@@ -113,6 +108,8 @@ export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "statu
   return <StateBadge state={removal.status} label={t("takenAsIs")} tone="warn" />;
 }
 
+const VERDICTS = { CLEAN: "verdictClean", LOOK: "verdictLook", POOR: "verdictPoor" } as const;
+
 /** What was measured of the result. */
 export function Quality({ taskId }: { taskId: string }) {
   const t = useText(removalTexts);
@@ -122,13 +119,13 @@ export function Quality({ taskId }: { taskId: string }) {
   const share = (value: number) => formats.percent(value, language);
   const db = metrics.untouched_db;
   const rows: [string, string][] = [];
+  if (metrics.verdict) rows.push([t("verdict"), t(VERDICTS[metrics.verdict])]);
   if (typeof metrics.confidence === "number") rows.push([t("confidence"), share(metrics.confidence)]);
-  if (typeof metrics.residue_after === "number") rows.push([t("residue"), share(metrics.residue_after)]);
   if (typeof metrics.changed_area === "number") rows.push([t("changed"), share(metrics.changed_area)]);
-  if (typeof metrics.residue_after === "number") {
+  if (db !== undefined) {
     rows.push([
       t("untouched"),
-      db == null ? t("untouchedExact") : t(db >= 38 ? "untouchedDb" : "damaged", { db: db.toFixed(0) }),
+      db === null ? t("untouchedExact") : t(db >= 38 ? "untouchedDb" : "damaged", { db: db.toFixed(0) }),
     ]);
   }
   // Both are counts of pixels: what they are shares of is all that was changed.

@@ -31,8 +31,8 @@ export function PagesView({
   );
   const after = resultPageUrl(removal.id, page);
   const size = useNaturalSize(after);
-  const told = (result.metrics as { pages?: number } | null)?.pages;
-  const pages = (asset.data && metaOf(asset.data).pages) ?? told ?? 1;
+  const resultPages = (result.metrics as { pages?: number } | null)?.pages;
+  const pages = (asset.data && metaOf(asset.data).pages) ?? resultPages ?? 1;
   useEffect(() => {
     // The next one is drawn while this one is looked at.
     if (page < pages)
@@ -54,7 +54,7 @@ export function PagesView({
   }
   const points = asset.data ? sizeOf(asset.data) : null;
   const scale = points ? size.width / points.width : 0;
-  // Boxes are told in points of the first page: on a page of another shape they would be elsewhere.
+  // Boxes are in points of the first page: on a page of another shape they would be elsewhere.
   const fits = points !== null && Math.abs(size.height / size.width - points.height / points.width) < 0.01;
   const boxes = removal.candidates.filter((each) => fits && (!each.pages?.length || each.pages.includes(page)));
   return (

@@ -41,7 +41,7 @@ export default function RemovePage() {
   );
 }
 
-/** After a reload no page can read the file again by itself: who gives it once more need not begin anew. */
+/** After a reload no page can read the file again by itself: choosing it again resumes its upload. */
 function Interrupted() {
   const t = useText(removeTexts);
   const { files } = useDraft();

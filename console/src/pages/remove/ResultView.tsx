@@ -67,7 +67,7 @@ function Pictures({ removal, result }: { removal: RemovalOut; result: ResultOut 
   );
 }
 
-/** The size of a picture once it is there; while the next one is on its way, that of the last. */
+/** The size of a loaded picture; while the next one loads, that of the last. */
 export function useNaturalSize(url: string): Size | "none" | null {
   const [size, setSize] = useState<Size | "none" | null>(null);
   useEffect(() => {

@@ -85,7 +85,7 @@ export function VideoView({ before, after, other }: Props) {
             />
           }
           after={
-            // biome-ignore lint/a11y/useMediaCaption: nobody knows what is said in it
+            // biome-ignore lint/a11y/useMediaCaption: captions are not available
             <video
               ref={second}
               src={after}

@@ -1,5 +1,5 @@
 // What is about to be ordered: files, each on its way or there, and how they are to be treated. It lives outside of the
-// page, so that uploads go on while somebody looks at something else, and comes back after a reload.
+// page, so that uploads continue on other pages, and comes back after a reload.
 import { useSyncExternalStore } from "react";
 import { type AssetOut, api, data, randomKey } from "../../api";
 import { onSignedOut, whoIsIn } from "../../session/store";

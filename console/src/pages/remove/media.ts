@@ -34,7 +34,7 @@ export function kindOf(name: string): string {
   return /\.pptx?$/i.test(name) ? "PPT" : "IMAGE";
 }
 
-/** The size in which marks are told: pixels of the upright picture, points of a page. */
+/** The units of marks: pixels of the upright picture, points of a page. */
 export function sizeOf(asset: AssetOut): Size | null {
   const meta = metaOf(asset);
   const { page_width_pt: across, page_height_pt: down } = meta.details ?? {};
@@ -65,7 +65,7 @@ export const compareUrl = (taskId: string) => `/v1/tasks/${encodeURIComponent(ta
 
 export const heldBackUrl = (taskId: string) => `/v1/removals/${encodeURIComponent(taskId)}/held-back`;
 
-/** Give files to whoever asked for them, by the browser's own download: one as it is, several as one archive. */
+/** Save files with the browser's download: one as it is, several as one archive. */
 export function download(...taskIds: string[]): void {
   const [first = ""] = taskIds;
   const asked = new URLSearchParams(taskIds.map((id) => ["task_id", id]));

@@ -60,7 +60,7 @@ export function toldBefore(payload: unknown): Manual {
 }
 
 /**
- * A drawing to go on from: what somebody drew for the order before, or the boxes around what was found. A candidate of a
+ * A drawing to go on from: the drawing of the earlier order, or the boxes of the candidates. A candidate of a
  * document is marked on the first page that has it.
  */
 export function drawingBefore(
@@ -123,7 +123,7 @@ export async function order(
   }
 }
 
-/** Order one file once more, differently; where the mark is stays as `before` says, unless it is told anew. */
+/** Order one file again with other options; the position of the mark stays that of `before`, unless it is set again. */
 export async function orderAgain(
   asset: AssetOut,
   before: unknown,

@@ -1,4 +1,4 @@
-// A picture to try it with, for whoever has none at hand: drawn here when it is asked for, so that it weighs nothing.
+// A picture to try it with, for users without one at hand: drawn here on demand, so that it adds no bytes.
 
 const WIDTH = 1200;
 const HEIGHT = 800;

@@ -9,7 +9,7 @@ export const whyTexts = texts(
     scheduled: "It is to run later.",
     backing_off: "It failed and waits before the next attempt.",
     queue_paused: "Its queue is paused.",
-    no_worker: "No worker is there.",
+    no_worker: "No worker is running.",
     no_worker_for_type: "No worker does this kind of task.",
     no_worker_for_queue: "No worker looks at this queue.",
     no_worker_with_labels: "No worker has the labels it asks for.",

@@ -16,7 +16,7 @@ export function usePlans() {
   });
 }
 
-/** What can be bought, and what somebody has. */
+/** Plans for sale, and the user's subscription. */
 export function Plans() {
   const t = useText(usageTexts);
   const queries = useQueryClient();

@@ -1,1 +1,1 @@
-"""The end of an account: asked for, undone, carried out. docs/why/deletion.md says why it goes as it does."""
+"""Deletion of accounts: requested, undone, carried out. docs/why/deletion.md explains it."""

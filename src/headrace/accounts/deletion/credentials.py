@@ -1,4 +1,4 @@
-"""What accounts themselves forget, before the user's own row is blanked."""
+"""Erases a user's credentials, before the user's own row is blanked."""
 
 from collections.abc import AsyncGenerator
 
@@ -8,7 +8,7 @@ from headrace.edge import stored_answers
 
 
 class ForgetCredentials:
-    """Sessions with their addresses, API keys, counts of failed logins, and answers kept for repeated requests."""
+    """Deletes sessions with their addresses, API keys, counts of failed logins, and stored idempotent answers."""
 
     name = "accounts.credentials"
 

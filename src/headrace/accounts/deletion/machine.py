@@ -1,9 +1,8 @@
-"""Carrying deletions out, step by step, whatever dies on the way.
+"""Carries deletions out, step by step, and survives the death of any process.
 
-The state is in the database. Any process takes a deletion that is due, has it for as long as it renews its lease, and
-goes on where the last one was: each step is remembered when it has nothing left to do. A step that was interrupted runs
-again, and finds less. The end is one transaction: the user is blanked, the event and the notification are written, and
-the deletion is over; so it happens once.
+The state is in the database. Any process claims a due deletion, holds it while it renews its lease, and continues where
+the last one stopped: each finished step is recorded. An interrupted step runs again on the remaining rows. The end is
+one transaction, so it happens once: the user is blanked, event and notification are written, the deletion is completed.
 """
 
 from collections.abc import Sequence
@@ -25,11 +24,11 @@ log = logs.get(__name__)
 
 
 class _LeaseLost(Exception):
-    """Another process carries it out now."""
+    """Another process holds the lease now."""
 
 
 class Deletions:
-    """The loop of one process; any number may run."""
+    """The deletion loop of one process; any number may run."""
 
     def __init__(self, db: Database, erasers: Sequence[Eraser], config: DeletionConfig) -> None:
         if len({eraser.name for eraser in erasers}) < len(erasers):
@@ -39,7 +38,7 @@ class Deletions:
         self._config = config
 
     async def run_once(self, *, now: datetime | None = None) -> bool:
-        """Carry one deletion as far as it goes; False when none is due."""
+        """Carry one deletion as far as possible; False when none is due."""
         async with self._db.transaction() as tx:
             deletion = await store.claim(tx, lease=self._config.lease, now=now)
         if deletion is None:
@@ -50,7 +49,7 @@ class Deletions:
             await self._postpone(deletion, self._config.look_again, exc.message)
         except _LeaseLost:
             log.warning("deletion.lease_lost", deletion_id=deletion.id)
-        except Exception as exc:  # one that fails must not keep the others waiting
+        except Exception as exc:  # a failure must not block other deletions
             log.exception("deletion.failed", deletion_id=deletion.id)
             await self._postpone(deletion, self._config.retry_after, _kind_of(exc))
         return True
@@ -91,11 +90,11 @@ class Deletions:
             {"user_id": deletion.user_id, "deletion_id": deletion.id, "requested_by": deletion.requested_by},
         )
         async with self._db.transaction() as tx:
-            await store.lock_user(tx, deletion.user_id)  # first the user, then the deletion: as when it is undone
+            await store.lock_user(tx, deletion.user_id)  # locks the user before the deletion, as undoing does
             if not await store.complete(tx, deletion):
                 raise _LeaseLost
             blanked = await store.blank_user(tx, deletion.user_id)
-            assert blanked, "whoever is being deleted is suspended, and nobody else ends that"
+            assert blanked, "a user under deletion stays suspended"
             await outbox.append(tx, [event])
             await store.notify_completed(tx, deletion, event_id=event.id)
             facts = {"deletion_id": deletion.id}
@@ -108,5 +107,5 @@ class Deletions:
 
 
 def _kind_of(exc: Exception) -> str:
-    # Not its message, which may quote what is to be forgotten.
+    # Without the message, which may quote data to be erased.
     return exc.code if isinstance(exc, HeadraceError) else type(exc).__name__

@@ -1,7 +1,7 @@
-"""Asking for the end of an account, and thinking better of it. ``machine`` carries it out.
+"""Requests and undoes deletions of accounts. ``machine`` carries them out.
 
-From the request on nobody gets in: the user is suspended, sessions end, API keys are revoked for good. Until the grace
-period is over everything else stays as it is, and the request can be undone.
+The request suspends the user, ends sessions and revokes API keys permanently. Until the grace period is over all other
+data stays, and the request can be undone.
 """
 
 from datetime import datetime, timedelta
@@ -31,8 +31,8 @@ from headrace.sql import Mark
 async def delete_own_account(
     db: Database, accounts: Accounts, caller: Caller, *, password: str, now: datetime | None = None
 ) -> Deletion:
-    """Ask for the end of the caller's account. The password is asked for, and guesses at it are throttled: a session
-    left open somewhere must not be enough. It takes the database for the same reasons as ``log_in``."""
+    """Request the deletion of the caller's account. Requires the password, with throttled guesses: an open session must
+    not be enough. Takes the database for the same reasons as ``log_in``."""
     confirmed = await confirmation.confirm(db, accounts, caller, password, purpose="delete", field="password", now=now)
     async with db.transaction() as tx:
         await users_store.lock_admins(tx)
@@ -45,7 +45,7 @@ async def delete_own_account(
 
 
 async def delete_own_wechat_account(db: Database, accounts: Accounts, caller: Caller, *, code: str) -> Deletion:
-    """The same for somebody without a password: WeChat says who they are."""
+    """The same for a user without a password, who is identified by WeChat."""
     if caller.session_id is None:
         raise SessionNeeded
     if accounts.wechat is None:
@@ -55,12 +55,12 @@ async def delete_own_wechat_account(db: Database, accounts: Accounts, caller: Ca
         await users_store.lock_admins(tx)
         user = await users_store.lock_user(tx, caller.user_id)
         if user is None or user.wechat_openid != openid:
-            raise InvalidWeChatCode("This code stands for somebody else.", field="code")
+            raise InvalidWeChatCode("This code belongs to another user.", field="code")
         return await _request(tx, caller.who, user, grace=accounts.config.deletion.grace)
 
 
 async def delete_account(tx: Tx, who: Who, user_id: str, *, grace: timedelta, now: datetime | None = None) -> Deletion:
-    """Ask for the end of somebody's account. Asking again changes nothing, but that a shorter grace ends it now."""
+    """Request the deletion of an account. Idempotent, except that a zero ``grace`` ends the grace period."""
     await users_store.lock_admins(tx)
     user = await users_store.lock_user(tx, user_id)
     if user is None:
@@ -71,10 +71,10 @@ async def delete_account(tx: Tx, who: Who, user_id: str, *, grace: timedelta, no
 async def _request(tx: Tx, who: Who, user: User, *, grace: timedelta, now: datetime | None = None) -> Deletion:
     """The caller holds the lock on administrators and the user's row."""
     if (there := await store.find_open(tx, user.id)) is not None:
-        if grace > timedelta(0) or (hastened := await store.hasten(tx, there, now=now)) is None:
+        if grace > timedelta(0) or (due_now := await store.end_grace_period(tx, there, now=now)) is None:
             return there
-        await _record(tx, who, Action.UPDATED, hastened, {"due_at": hastened.due_at.isoformat()})
-        return hastened
+        await _record(tx, who, Action.UPDATED, due_now, {"due_at": due_now.due_at.isoformat()})
+        return due_now
     await administration.refuse_last_admin(tx, user)
     deletion = await store.insert_deletion(tx, user, requested_by=who.principal.uid, grace=grace, now=now)
     if user.is_active:
@@ -91,7 +91,7 @@ async def _request(tx: Tx, who: Who, user: User, *, grace: timedelta, now: datet
 
 
 async def keep_account(tx: Tx, who: Who, user_id: str, *, now: datetime | None = None) -> User:
-    """Undo a deletion that has not begun: the user is what they were before. API keys stay revoked.
+    """Undo a deletion that has not begun: the user's former status is restored. API keys stay revoked.
 
     ``DeletionNotFound`` if there is none, ``DeletionStarted`` if it is too late.
     """
@@ -106,7 +106,7 @@ async def keep_account(tx: Tx, who: Who, user_id: str, *, now: datetime | None =
 
 
 async def get_deletion(tx: Tx, who: Who, user_id: str) -> Deletion:
-    """The last deletion of an account, whatever came of it. Looking is audited."""
+    """The last deletion of an account, in any state. Audited."""
     found = await store.find_last(tx, user_id)
     if found is None:
         raise DeletionNotFound
@@ -117,7 +117,7 @@ async def get_deletion(tx: Tx, who: Who, user_id: str) -> Deletion:
 async def list_deletions(
     tx: Tx, who: Who, *, status: DeletionStatus | None = None, older_than: Mark | None = None, limit: int
 ) -> list[Deletion]:
-    """Deletions, newest first. Looking is audited."""
+    """Deletions, newest first. Audited."""
     facts = {"of": "deletions"} | ({"status": status} if status is not None else {})
     await audit.record(tx, who, Action.READ, Resource(ResourceType.ACCOUNT, "*"), data=facts)
     return await store.list_deletions(tx, status=status, older_than=older_than, limit=limit)
@@ -128,5 +128,5 @@ async def _record(tx: Tx, who: Who, action: Action, deletion: Deletion, facts: d
 
 
 def account_resource(deletion: Deletion) -> Resource:
-    """Without the name: the trail outlives the account, and the id stands for it."""
+    """The audited resource, without the name, because the trail outlives the account."""
     return Resource(ResourceType.ACCOUNT, deletion.user_id)

@@ -1,4 +1,4 @@
-"""Accounts over HTTP."""
+"""Routes of accounts."""
 
 from fastapi import Depends, Request
 
@@ -8,15 +8,15 @@ from headrace.edge.bodies import body_at_most
 from headrace.edge.routing import Router
 
 # Two passwords of 1,024 characters, each written as a pair of \\u escapes, and some room.
-_LONGEST_BODY = 32 * 1024
+_MAX_BODY_BYTES = 32 * 1024
 
 
 def create_router(accounts: Accounts) -> Router:
-    """Every route of this package, served with these accounts."""
+    """All routes of this package."""
 
     async def give(request: Request) -> None:
         request.state.accounts = accounts
 
-    router = Router(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_LONGEST_BODY))])
+    router = Router(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_MAX_BODY_BYTES))])
     router.include(auth.router, sessions.router, api_keys.router, deletion.router, admin.router, deletion.admin_router)
     return router

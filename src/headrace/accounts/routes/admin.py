@@ -1,4 +1,4 @@
-"""Accounts, for administrators."""
+"""Routes of accounts for administrators."""
 
 from typing import Annotated
 
@@ -21,7 +21,7 @@ from headrace.accounts.errors import (
 from headrace.accounts.model import User, UserStatus
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register
-from headrace.accounts.routes.given import AccountsDep
+from headrace.accounts.routes.dependencies import AccountsDep
 from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
 from headrace.database import Tx
 from headrace.edge.authorization import Admin
@@ -44,11 +44,11 @@ async def list_users(
     caller: Admin,
     db: Db,
     paging: Paging,
-    username: Annotated[str | None, Query(max_length=256, description="Exactly this one, whatever its case.")] = None,
+    username: Annotated[str | None, Query(max_length=256, description="Exact match, case-insensitive.")] = None,
     status: UserStatus | None = None,
     role: Role | None = None,
 ) -> Page[UserOut]:
-    """All users, newest first. That an administrator looked is audited."""
+    """All users, newest first. The read is audited."""
     listing = paging.of("users", username=username, status=status, role=role)
     async with db.transaction() as tx:
         rows = await administration.list_users(
@@ -65,7 +65,7 @@ async def list_users(
 
 @router.get("/{user_id}", response_model=UserOut, summary="Read a user", responses=problems(UserNotFound))
 async def get_user(user_id: str, caller: Admin, db: Db, response: Response) -> UserOut:
-    """One user. That an administrator looked is audited."""
+    """One user. The read is audited."""
     async with db.transaction() as tx:
         return _shown(response, await administration.get_user(tx, caller.who, user_id))
 
@@ -74,11 +74,11 @@ async def get_user(user_id: str, caller: Admin, db: Db, response: Response) -> U
     "",
     status_code=201,
     response_model=UserWithPasswordOut,
-    summary="Make a user",
+    summary="Create a user",
     responses=problems(InvalidUsername, InvalidEmail, InvalidPassword, UsernameTaken, CsrfFailed, PasswordsBusy, *ONCE),
 )
 async def create_user(body: AdminUserIn, caller: Admin, db: Db, deps: AccountsDep, once: CreateOnce) -> Response:
-    """Make an account for somebody, also where registration is closed."""
+    """Create an account for another person, also where registration is closed."""
     chosen = body.password.get_secret_value() if body.password else None
     password = chosen or generate(deps.config.passwords)
     new = await prepare(
@@ -103,7 +103,7 @@ async def create_user(body: AdminUserIn, caller: Admin, db: Db, deps: AccountsDe
     responses=problems(*_CHANGE, LastAdmin, DeletionPending),
 )
 async def suspend_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
-    """Shut a user out: their sessions end and their API keys stop working at once."""
+    """Suspend a user: their sessions end and their API keys stop working at once."""
     async with db.transaction() as tx:
         return _shown(response, await administration.suspend(tx, caller.who, user_id, expected=expected))
 
@@ -115,7 +115,7 @@ async def suspend_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVe
     responses=problems(*_CHANGE, DeletionPending),
 )
 async def reinstate_user(user_id: str, caller: Admin, db: Db, expected: ExpectedVersion, response: Response) -> UserOut:
-    """Let a suspended user in again. Their API keys work again; they log in anew."""
+    """Reinstate a suspended user. Their API keys work again; they must log in again."""
     async with db.transaction() as tx:
         return _shown(response, await administration.reinstate(tx, caller.who, user_id, expected=expected))
 
@@ -126,7 +126,7 @@ async def reinstate_user(user_id: str, caller: Admin, db: Db, expected: Expected
 async def set_user_role(
     user_id: str, body: RoleIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
 ) -> UserOut:
-    """Make a user an administrator, or no longer one. It holds from their next request on."""
+    """Set a user's role. It applies from their next request on."""
     async with db.transaction() as tx:
         return _shown(response, await administration.set_role(tx, caller.who, user_id, body.role, expected=expected))
 
@@ -146,7 +146,7 @@ async def reset_user_password(
     expected: ExpectedVersion,
     response: Response,
 ) -> UserWithPasswordOut:
-    """Give a user another password, for instance because they forgot theirs. All their sessions end."""
+    """Set a user's password, for instance a forgotten one. All their sessions end."""
     chosen = body.password.get_secret_value() if body.password else None
     password = chosen or generate(deps.config.passwords)
     user = await administration.reset_password(db, deps, caller.who, user_id, password, expected=expected)

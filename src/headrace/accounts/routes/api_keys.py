@@ -1,4 +1,4 @@
-"""One's own API keys."""
+"""Routes of the caller's API keys."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ from headrace.accounts.errors import (
     SessionNeeded,
     TooManyApiKeys,
 )
-from headrace.accounts.routes.given import Reader, Writer
+from headrace.accounts.routes.dependencies import Reader, Writer
 from headrace.accounts.schemas import ApiKeyIn, ApiKeyMadeOut, ApiKeyOut
 from headrace.database import Tx
 from headrace.edge.authorization import SignedIn
@@ -34,16 +34,16 @@ CreateOnce = Annotated[Once, Depends(idempotent("accounts.create_api_key", secre
     "",
     status_code=201,
     response_model=ApiKeyMadeOut,
-    summary="Make an API key",
+    summary="Create an API key",
     responses=problems(InvalidScopes, InvalidExpiry, ApiKeyNameTaken, TooManyApiKeys, SessionNeeded, CsrfFailed, *ONCE),
 )
 async def create_api_key(body: ApiKeyIn, caller: SignedIn, db: Db, once: CreateOnce) -> Response:
-    """Make a key for a program. The key is shown in this answer and never again.
+    """Create a key for a program. The key is shown only in this answer.
 
-    A key can do what its scopes say and never more than you can; it stops working when you are suspended. Only people
-    who are logged in can make keys.
+    A key has the rights of its scopes, and never more than you have; it stops working when you are suspended. Creating
+    keys requires a login.
     """
-    # Before the answer of an earlier request can be given again: it holds the new key.
+    # Before a stored answer may be repeated, which holds the new key.
     api_keys.refuse_program(caller)
 
     async def act(tx: Tx) -> Answer:
@@ -57,7 +57,7 @@ async def create_api_key(body: ApiKeyIn, caller: SignedIn, db: Db, once: CreateO
 
 @router.get("", response_model=Page[ApiKeyOut], summary="List API keys", responses=problems(InvalidCursor))
 async def list_api_keys(caller: Reader, db: Db, paging: Paging) -> Page[ApiKeyOut]:
-    """Your keys that are not revoked, newest first."""
+    """Your unrevoked keys, newest first."""
     listing = paging.of("api_keys", owner=caller.user_id)
     async with db.transaction(readonly=True) as tx:
         rows = await api_keys.list_api_keys(tx, caller, older_than=listing.after, limit=listing.fetch)
@@ -75,6 +75,6 @@ async def get_api_key(api_key_id: str, caller: Reader, db: Db) -> ApiKeyOut:
     "/{api_key_id}", status_code=204, summary="Revoke an API key", responses=problems(ApiKeyNotFound, CsrfFailed)
 )
 async def revoke_api_key(api_key_id: str, caller: Writer, db: Db) -> None:
-    """End one of your keys. From now on nothing can be done with it."""
+    """Revoke one of your keys. It stops working at once."""
     async with db.transaction() as tx:
         await api_keys.revoke_api_key(tx, caller, api_key_id)

@@ -1,4 +1,4 @@
-"""Registering, logging in and out, and who am I."""
+"""Routes of registration, login, logout and the caller's profile."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from headrace.accounts.errors import (
     WrongPassword,
 )
 from headrace.accounts.model import LoggedIn
-from headrace.accounts.routes.given import AccountsDep
+from headrace.accounts.routes.dependencies import AccountsDep
 from headrace.accounts.schemas import (
     LoginIn,
     LoginOut,
@@ -67,7 +67,7 @@ RegisterOnce = Annotated[Once, Depends(idempotent("accounts.register"))]
     ),
 )
 async def register(body: RegisterIn, who: Anyone, db: Db, deps: AccountsDep, once: RegisterOnce) -> Response:
-    """Make an account with a username and a password. It does not log in: that is the next request.
+    """Create an account with a username and a password. Log in with a separate request.
 
     The username is kept in lower case. Closed installations answer `registration_closed`.
     """
@@ -98,8 +98,8 @@ async def log_in(
 
     Browsers get two cookies: the session, which scripts cannot read, and the CSRF token, which they send back as
     `X-CSRF-Token`. Programs take `token` from the body. After some failures for one account or from one address each
-    further one begins a pause, up to five minutes: `login_paused` says in `Retry-After` how long. An account that is to
-    be deleted answers `account_being_deleted`; `keep_account` undoes that.
+    further one begins a pause of up to five minutes: `login_paused` has it in `Retry-After`. An account with a pending
+    deletion answers `account_being_deleted`; `keep_account` undoes the deletion.
     """
     logged_in = await login.log_in(
         db,
@@ -129,14 +129,14 @@ async def log_in(
 async def log_in_with_wechat(
     body: WeChatIn, who: Anyone, db: Db, deps: AccountsDep, request: Request, response: Response
 ) -> LoginOut:
-    """Open a session for whoever WeChat says this code stands for; the first time this makes the account."""
+    """Open a session for the WeChat user of this code; the first login creates the account."""
     logged_in = await login.log_in_with_wechat(db, deps, who, code=body.code, keep_account=body.keep_account)
     return _welcome(request, response, deps, logged_in)
 
 
 @router.post("/auth/logout", status_code=204, summary="Log out", responses=problems(SessionNeeded, CsrfFailed))
 async def log_out(caller: SignedIn, db: Db, request: Request, response: Response) -> None:
-    """End the session of this request and take its cookies back."""
+    """End the session of this request and clear its cookies."""
     async with db.transaction() as tx:
         await sessions.log_out(tx, caller)
     forget(response, services_of(request).cookies)
@@ -158,7 +158,7 @@ async def log_out(caller: SignedIn, db: Db, request: Request, response: Response
     ),
 )
 async def change_password(body: PasswordIn, caller: SignedIn, db: Db, deps: AccountsDep, response: Response) -> UserOut:
-    """Replace your password. All your other sessions end; this one goes on, and API keys stay as they are."""
+    """Replace your password. All your other sessions end; this one and API keys stay valid."""
     user = await password_change.change_password(
         db,
         deps,
@@ -172,7 +172,7 @@ async def change_password(body: PasswordIn, caller: SignedIn, db: Db, deps: Acco
 
 @router.get("/me", response_model=MeOut, summary="Who am I")
 async def me(caller: SignedIn, db: Db, deps: AccountsDep, response: Response) -> MeOut:
-    """The user behind this request and what it was made with."""
+    """The user of this request, and its credentials."""
     async with db.transaction(readonly=True) as tx:
         user = await sessions.get_self(tx, caller)
     response.headers["ETag"] = etag(user.version)
@@ -188,13 +188,13 @@ async def me(caller: SignedIn, db: Db, deps: AccountsDep, response: Response) ->
 @router.patch(
     "/me",
     response_model=OwnUserOut,
-    summary="Change what is known of you",
+    summary="Change your profile",
     responses=problems(InvalidMobile, SessionNeeded, CsrfFailed, PreconditionFailed, InvalidIfMatch),
 )
 async def change_me(
     body: ProfileIn, caller: SignedIn, db: Db, expected: ExpectedVersion, response: Response
 ) -> OwnUserOut:
-    """Set or take away your telephone number. Only its form is checked: nobody is called, nobody logs in with it."""
+    """Set or remove your telephone number. Only its form is checked; it is not used for calls or logins."""
     async with db.transaction() as tx:
         user = await profile.change_mobile(tx, caller, body.mobile, expected=expected)
     response.headers["ETag"] = etag(user.version)

@@ -1,4 +1,4 @@
-"""The end of an account: one's own, or somebody's as an administrator."""
+"""Routes of account deletions: the caller's own, and any for administrators."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ from headrace.accounts.errors import (
     WrongPassword,
 )
 from headrace.accounts.model import DeletionStatus
-from headrace.accounts.routes.given import AccountsDep
+from headrace.accounts.routes.dependencies import AccountsDep
 from headrace.accounts.schemas import DeleteMeIn, DeleteUserIn, DeletionOut, UserOut
 from headrace.edge.authorization import Admin, SignedIn
 from headrace.edge.cookies import forget
@@ -61,18 +61,17 @@ admin_router = Router(prefix="/admin", tags=["Administration"])
 async def delete_me(
     body: DeleteMeIn, caller: SignedIn, db: Db, deps: AccountsDep, request: Request, response: Response
 ) -> DeletionOut:
-    """Ask for the end of your account. With this answer all your sessions have ended, this one too, and your API keys
-    are revoked.
+    """Request the deletion of your account. This ends all your sessions, including this one, and revokes your API keys.
 
-    Until `due_at` everything else stays as it is: change your mind by logging in with `keep_account`. Then your tasks
-    are canceled, your files, results and personal data removed, and there is no way back. The username becomes free.
+    Until `due_at` all other data stays: log in with `keep_account` to undo the request. Then your tasks are canceled
+    and your files, results and personal data are removed permanently. The username becomes free.
     """
     if body.password is not None:
-        asked = await deletion.delete_own_account(db, deps, caller, password=body.password.get_secret_value())
+        requested = await deletion.delete_own_account(db, deps, caller, password=body.password.get_secret_value())
     else:
-        asked = await deletion.delete_own_wechat_account(db, deps, caller, code=body.code or "")
+        requested = await deletion.delete_own_wechat_account(db, deps, caller, code=body.code or "")
     forget(response, services_of(request).cookies)
-    return DeletionOut.of(asked)
+    return DeletionOut.of(requested)
 
 
 @admin_router.post(
@@ -83,8 +82,8 @@ async def delete_me(
     responses=problems(UserNotFound, LastAdmin, CsrfFailed),
 )
 async def delete_user(user_id: str, body: DeleteUserIn, caller: Admin, db: Db, deps: AccountsDep) -> DeletionOut:
-    """Ask for the end of somebody's account, as they can themselves. Asking again changes nothing; with `at_once` it
-    begins now. Only an administrator can undo it."""
+    """Request the deletion of a user's account. Idempotent; with `at_once` it begins now. Only an administrator can
+    undo it."""
     grace = timedelta(0) if body.at_once else deps.config.deletion.grace
     async with db.transaction() as tx:
         return DeletionOut.of(await deletion.delete_account(tx, caller.who, user_id, grace=grace))
@@ -97,7 +96,7 @@ async def delete_user(user_id: str, body: DeleteUserIn, caller: Admin, db: Db, d
     responses=problems(DeletionNotFound),
 )
 async def get_user_deletion(user_id: str, caller: Admin, db: Db) -> DeletionOut:
-    """The last deletion of an account: how far it is, or what came of it."""
+    """The last deletion of an account, with its progress."""
     async with db.transaction() as tx:
         return DeletionOut.of(await deletion.get_deletion(tx, caller.who, user_id))
 
@@ -105,11 +104,11 @@ async def get_user_deletion(user_id: str, caller: Admin, db: Db) -> DeletionOut:
 @admin_router.delete(
     "/users/{user_id}/deletion",
     response_model=UserOut,
-    summary="Keep a user after all",
+    summary="Undo a user's deletion",
     responses=problems(DeletionNotFound, DeletionStarted, CsrfFailed),
 )
 async def keep_user(user_id: str, caller: Admin, db: Db, response: Response) -> UserOut:
-    """Undo a deletion that has not begun: the user is what they were before. Their API keys stay revoked."""
+    """Undo a deletion that has not begun: the user's former status is restored. Their API keys stay revoked."""
     async with db.transaction() as tx:
         user = await deletion.keep_account(tx, caller.who, user_id)
     response.headers["ETag"] = etag(user.version)

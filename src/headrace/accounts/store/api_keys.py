@@ -37,7 +37,7 @@ async def insert_api_key(
     scopes: frozenset[str],
     expires_at: datetime | None,
 ) -> ApiKey | None:
-    """Store a key; None if it would be expired from the start, ``ApiKeyNameTaken`` if a live one has the name."""
+    """Insert a key; None if it would already be expired, ``ApiKeyNameTaken`` if an unrevoked one has the name."""
     try:
         row = await tx.fetchrow(
             INSERT_API_KEY, api_key_id, user_id, name, key_hash, key_hint, sorted(scopes), expires_at
@@ -84,7 +84,7 @@ RETURNING {COLUMNS}
 
 
 async def revoke_api_key(tx: Tx, api_key_id: str, user_id: str) -> ApiKey | None:
-    """End one key of this user; None if they have no such key, or it has been ended."""
+    """Revoke a key of this user; None if there is no such unrevoked key."""
     row = await tx.fetchrow(REVOKE_API_KEY, api_key_id, user_id)
     return None if row is None else api_key_of(row)
 
@@ -101,7 +101,7 @@ REVOKE_ALL = "UPDATE headrace.api_keys SET revoked_at = now() WHERE user_id = $1
 
 
 async def revoke_all(tx: Tx, user_id: str) -> int:
-    """End all keys of this user; says how many."""
+    """Revoke all keys of this user; returns their number."""
     return await tx.count(REVOKE_ALL, user_id)
 
 
@@ -112,13 +112,13 @@ COUNT_API_KEYS = "SELECT count(*) FROM headrace.api_keys WHERE user_id = $1 AND 
 
 
 async def count_api_keys(tx: Tx, user_id: str) -> int:
-    """The user's keys that are not revoked, expired ones among them."""
+    """Count the user's unrevoked keys, including expired ones."""
     count: int = await tx.fetchval(COUNT_API_KEYS, user_id)
     return count
 
 
 async def list_api_keys(tx: Tx, user_id: str, *, older_than: Mark | None, limit: int) -> list[ApiKey]:
-    """The user's keys that are not revoked, expired ones among them, newest first."""
+    """The user's unrevoked keys, including expired ones, newest first."""
     where = Where().eq("user_id", user_id).is_null("revoked_at").older_than(("created_at", "id"), older_than)
     rows = await tx.fetch(
         f"{SELECT_API_KEYS} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}", *where.args, limit

@@ -23,7 +23,7 @@ def deletion_of(row: Row) -> Deletion:
     )
 
 
-# -- asked for and undone; the caller holds the user's row
+# -- requested and undone; the caller holds the user's row lock
 
 INSERT_DELETION = f"""
 INSERT INTO headrace.account_deletions (id, user_id, requested_by, status_before, due_at, next_try_at)
@@ -46,21 +46,21 @@ SELECT {COLUMNS} FROM headrace.account_deletions WHERE user_id = $1 AND status I
 
 
 async def find_open(tx: Tx, user_id: str) -> Deletion | None:
-    """The deletion of this account that is not over."""
+    """The open deletion of this account."""
     row = await tx.fetchrow(FIND_OPEN, user_id)
     return None if row is None else deletion_of(row)
 
 
-HASTEN = f"""
+END_GRACE_PERIOD = f"""
 UPDATE headrace.account_deletions SET due_at = coalesce($2, now()), next_try_at = coalesce($2, now())
 WHERE id = $1 AND status = 'WAITING' AND due_at > coalesce($2, now())
 RETURNING {COLUMNS}
 """
 
 
-async def hasten(tx: Tx, deletion: Deletion, *, now: datetime | None = None) -> Deletion | None:
-    """End the grace period now; None if it is over."""
-    row = await tx.fetchrow(HASTEN, deletion.id, now)
+async def end_grace_period(tx: Tx, deletion: Deletion, *, now: datetime | None = None) -> Deletion | None:
+    """End the grace period now; None if it has ended."""
+    row = await tx.fetchrow(END_GRACE_PERIOD, deletion.id, now)
     return None if row is None else deletion_of(row)
 
 
@@ -72,7 +72,7 @@ RETURNING {COLUMNS}
 
 
 async def cancel(tx: Tx, user_id: str, *, now: datetime | None = None) -> Deletion | None:
-    """Undo a deletion that has not begun; None if there is none."""
+    """Cancel a deletion that has not begun; None if there is none."""
     row = await tx.fetchrow(CANCEL, user_id, now)
     return None if row is None else deletion_of(row)
 
@@ -93,7 +93,7 @@ RETURNING {COLUMNS}
 
 
 async def claim(tx: Tx, *, lease: timedelta, now: datetime | None = None) -> Deletion | None:
-    """Take on the deletion that is due the longest, and that nobody carries out."""
+    """Claim the longest due deletion without a live lease."""
     row = await tx.fetchrow(CLAIM, lease, now)
     return None if row is None else deletion_of(row)
 
@@ -147,7 +147,7 @@ WHERE id = $1 AND status = 'SUSPENDED'
 
 
 async def blank_user(tx: Tx, user_id: str) -> bool:
-    """Leave of the user only the id that others refer to."""
+    """Clear all of the user's columns except the id, which other rows refer to."""
     return await tx.count(BLANK, user_id) == 1
 
 
@@ -160,14 +160,14 @@ async def lock_user(tx: Tx, user_id: str) -> None:
 
 DELETE_SESSIONS = "DELETE FROM headrace.sessions WHERE user_id = $1"
 DELETE_API_KEYS = "DELETE FROM headrace.api_keys WHERE user_id = $1"
-# Names are what was typed, in lower case; of an account where its owner logged in lately the place stands before it.
+# Subjects end with the typed name in lower case; those of known networks have the network before it.
 DELETE_THROTTLES = """
 DELETE FROM headrace.login_throttles AS throttle USING (SELECT username FROM headrace.users WHERE id = $1) AS person
 WHERE throttle.subject IN ('change:' || $1, 'account:' || person.username)
   OR (starts_with(throttle.subject, 'known:') AND right(throttle.subject, length(person.username) + 1)
       = ':' || person.username)
 """
-# The answer to registering shows the new user; it was given to nobody in particular.
+# The stored answer of the registration shows the new user, and has no owner.
 DELETE_REGISTRATION = """
 DELETE FROM headrace.idempotency_keys
 WHERE scope = 'accounts.register' AND user_id IS NULL AND response_json ->> 'id' = $1
@@ -175,12 +175,12 @@ WHERE scope = 'accounts.register' AND user_id IS NULL AND response_json ->> 'id'
 
 
 async def delete_credentials(tx: Tx, user_id: str) -> int:
-    """Remove everything the user came in with; says how many rows went."""
+    """Delete all credentials of the user; returns the number of rows."""
     statements = (DELETE_SESSIONS, DELETE_API_KEYS, DELETE_THROTTLES, DELETE_REGISTRATION)
     return sum([await tx.count(statement, user_id) for statement in statements])
 
 
-# The unique key (event, user, type) holds whoever else tells of the same event.
+# The unique key (event, user, type) prevents a second notification of the same event.
 NOTIFY = """
 INSERT INTO headrace.notifications (user_id, type, title, body, payload_json, event_id)
 VALUES ($1, 'ACCOUNT_DELETE_COMPLETED', 'Your account was deleted',
@@ -193,7 +193,7 @@ async def notify_completed(tx: Tx, deletion: Deletion, *, event_id: str) -> None
     await tx.execute(NOTIFY, deletion.user_id, {"deletion_id": deletion.id}, event_id)
 
 
-# -- looking
+# -- reading
 
 FIND_LAST = f"""
 SELECT {COLUMNS} FROM headrace.account_deletions WHERE user_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1
@@ -212,7 +212,7 @@ WHERE status IN ('WAITING', 'RUNNING') AND due_at < coalesce($2, now()) - $1::in
 
 
 async def count_overdue(tx: Tx, *, by: timedelta, now: datetime | None = None) -> int:
-    """How many deletions should have been over by now."""
+    """The number of overdue deletions."""
     overdue: int = await tx.fetchval(COUNT_OVERDUE, by, now)
     return overdue
 

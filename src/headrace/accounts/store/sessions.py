@@ -1,4 +1,4 @@
-"""SQL for sessions. A token is stored as its SHA-256: it is 256 random bits, so there is nothing to slow down."""
+"""SQL for sessions. Tokens are stored as SHA-256: 256 random bits need no slow hash."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -40,7 +40,7 @@ async def insert_session(
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who stands behind a token or a key, and whether it is time to note that it was used."""
+    """The user of a token or a key, and whether its time of last use is due for an update."""
 
     id: str
     user_id: UserId
@@ -50,7 +50,7 @@ class Holder:
     note_use: bool
 
 
-# One look-up by a unique index; everything that ends a session is in the WHERE.
+# One lookup by a unique index; the WHERE has all conditions that end a session.
 FIND_HOLDER = """
 SELECT s.id, s.user_id, u.username, u.role, NULL AS scopes,
        s.last_seen_at <= coalesce($4, now()) - $3::interval AS note_use
@@ -67,7 +67,7 @@ async def find_holder(
     return None if row is None else Holder(**dict(row) | {"role": Role(row["role"])})
 
 
-# Of many requests at the same moment one writes; the others neither wait nor write again.
+# Of concurrent requests one writes; the others neither wait nor write.
 NOTE_SEEN = """
 UPDATE headrace.sessions SET last_seen_at = coalesce($3, now()) WHERE id = (
   SELECT id FROM headrace.sessions
@@ -88,12 +88,12 @@ RETURNING {COLUMNS}
 
 
 async def revoke_session(tx: Tx, session_id: str, user_id: str, *, now: datetime | None = None) -> Session | None:
-    """End one session of this user; None if they have no such session, or it has been ended."""
+    """End a session of this user; None if there is no such active session."""
     row = await tx.fetchrow(REVOKE_SESSION, session_id, user_id, now)
     return None if row is None else session_of(row)
 
 
-# Locked in one order: two who end the same sessions at once take turns instead of waiting for each other.
+# Locked in a fixed order, so that concurrent calls do not deadlock.
 REVOKE_ALL = """
 UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now())) WHERE id IN (
   SELECT id FROM headrace.sessions WHERE user_id = $1 AND revoked_at IS NULL AND id IS DISTINCT FROM $2
@@ -103,11 +103,11 @@ UPDATE headrace.sessions SET revoked_at = greatest(created_at, coalesce($3, now(
 
 
 async def revoke_all(tx: Tx, user_id: str, *, besides: str | None = None, now: datetime | None = None) -> int:
-    """End all sessions of this user, but for one; says how many."""
+    """End all sessions of this user except one; returns their number."""
     return await tx.count(REVOKE_ALL, user_id, besides, now)
 
 
-# Kept for a while after their end: where someone logged in lately counts when passwords are guessed.
+# Kept for a while after their end, because throttling knows the networks of recent logins.
 FORGET = """
 DELETE FROM headrace.sessions WHERE id IN (
   SELECT id FROM headrace.sessions
@@ -118,11 +118,11 @@ DELETE FROM headrace.sessions WHERE id IN (
 
 
 async def forget(tx: Tx, *, limit: int, now: datetime | None = None) -> int:
-    """Remove up to ``limit`` sessions that ended long ago; says how many."""
+    """Delete at most ``limit`` sessions that ended long ago; returns their number."""
     return await tx.count(FORGET, limit, now)
 
 
-# What makes a session good, as in FIND_HOLDER. $1 is the time to use instead of now, $2 how long one may lie idle.
+# The condition of an active session, as in FIND_HOLDER. $1 replaces now() in tests, $2 is the idle lifetime.
 _GOOD = """revoked_at IS NULL AND expires_at > coalesce($1::timestamptz, now())
   AND last_seen_at > coalesce($1::timestamptz, now()) - $2::interval"""
 
@@ -148,7 +148,7 @@ async def list_sessions(
     limit: int,
     now: datetime | None = None,
 ) -> list[Session]:
-    """The sessions of this user that would let somebody in now, newest first."""
+    """The active sessions of this user, newest first."""
     where = Where(first=3).eq("user_id", user_id).older_than(("created_at", "id"), older_than)
     newest_first = f"ORDER BY created_at DESC, id DESC LIMIT ${where.next}"
     rows = await tx.fetch(

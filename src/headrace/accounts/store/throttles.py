@@ -1,4 +1,4 @@
-"""SQL for failed logins. Pauses begin and end by the database's clock, for all processes alike."""
+"""SQL for failed logins. Pauses use the database's clock, for all processes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,17 +9,17 @@ from headrace.database import Tx
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One more attempt of a subject, counted as a failure until it proves otherwise."""
+    """An attempt of a subject, counted as a failure until it succeeds."""
 
     subject: str
     failures: int
-    pause: timedelta | None  # that this attempt begins, should it fail
+    pause: timedelta | None  # that a failure of this attempt begins
     at: datetime
     last_failed_at: datetime | None  # of the subject, before this attempt
 
 
-# Attempts on one subject go through its row one after the other; the first one past the free ones begins a pause, and
-# those behind it find the row blocked and get no row back. So of any number of parallel guesses few are ever checked.
+# The row lock serializes attempts on one subject; the first one beyond the free failures begins a pause, and later ones
+# find the subject paused and return no row. So only few of many parallel guesses are checked.
 COUNT_ATTEMPT = """
 INSERT INTO headrace.login_throttles AS t (subject, failures, first_failed_at, last_failed_at, blocked_until)
 SELECT $1, 1, at, at, CASE WHEN $2 <= 1 THEN at + $3::interval END
@@ -29,14 +29,14 @@ ON CONFLICT (subject) DO UPDATE SET (failures, first_failed_at, last_failed_at, 
     n,
     CASE WHEN n = 1 THEN excluded.first_failed_at ELSE least(t.first_failed_at, excluded.first_failed_at) END,
     greatest(t.last_failed_at, excluded.last_failed_at),
-    -- doubles with each further failure; past 2^30 the cap has long been reached
+    -- doubles with each failure; the cap is reached long before 2^30
     CASE WHEN n >= $2 THEN excluded.last_failed_at + least($4, $3 * power(2, least(n - $2, 30))) END
   FROM (SELECT CASE WHEN t.last_failed_at < excluded.last_failed_at - $5::interval THEN 1 ELSE t.failures + 1 END)
     AS counted (n)
 )
 WHERE coalesce(t.blocked_until <= excluded.last_failed_at, true)
 RETURNING failures, blocked_until - coalesce($6::timestamptz, now()) AS pause, coalesce($6, now()) AS at,
-  -- by the statement's snapshot: the row as it was before
+  -- by the statement's snapshot: the former row
   (SELECT old.last_failed_at FROM headrace.login_throttles AS old WHERE old.subject = $1) AS last_failed_at
 """
 
@@ -58,7 +58,7 @@ WHERE subject = ANY($1) AND blocked_until > coalesce($2, now())
 
 
 async def find_pause(tx: Tx, subjects: list[str], *, now: datetime | None = None) -> timedelta | None:
-    """How long until none of these is paused; None if none is."""
+    """The time until none of these is paused; None if none is."""
     pause: timedelta | None = await tx.fetchval(FIND_PAUSE, subjects, now)
     return pause
 
@@ -70,9 +70,9 @@ async def clear(tx: Tx, subject: str) -> None:
     await tx.execute(CLEAR, subject)
 
 
-# A pause that another attempt has begun meanwhile is not ours to lift: then the row shows another count. The time of
-# the last failure goes back too unless another attempt has moved it: an address where people log in every hour would
-# never forget its failures otherwise.
+# A pause begun by another attempt meanwhile stays: then the row has another count. The time of the last failure is
+# restored as well, unless another attempt has moved it: otherwise an address with hourly logins would never forget its
+# failures.
 TAKE_BACK = """
 UPDATE headrace.login_throttles
 SET failures = failures - 1, blocked_until = CASE WHEN failures <> $2 THEN blocked_until END,
@@ -96,5 +96,5 @@ DELETE FROM headrace.login_throttles WHERE subject IN (
 
 
 async def forget(tx: Tx, *, older_than: timedelta, limit: int, now: datetime | None = None) -> int:
-    """Remove up to ``limit`` rows that no longer count for anything; says how many. Safe to run at any time."""
+    """Delete at most ``limit`` rows without effect; returns their number. Safe to run at any time."""
     return await tx.count(FORGET, older_than, limit, now)

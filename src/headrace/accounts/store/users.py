@@ -1,4 +1,4 @@
-"""SQL for users. The system's own user is not one of those that can be read or changed here."""
+"""SQL for users. The system's own user cannot be read or changed here."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -29,7 +29,7 @@ RETURNING {COLUMNS}
 
 
 async def insert_user(tx: Tx, new: NewUser) -> User:
-    """Store a user; ``UsernameTaken`` when somebody has the name, whatever its case."""
+    """Insert a user; ``UsernameTaken`` if the name is in use, in any case."""
     try:
         row = await tx.fetchrow(INSERT_USER, ids.new("u"), new.username, new.email, new.password_hash, new.role)
     except UniqueViolationError as exc:
@@ -40,8 +40,7 @@ async def insert_user(tx: Tx, new: NewUser) -> User:
     return user_of(row)
 
 
-# DO NOTHING gives no row when another login of the same person was first; it may not even be committed yet, and then
-# this waits for it.
+# DO NOTHING returns no row when another login of the same user was first; it waits for that transaction's commit.
 INSERT_WECHAT_USER = f"""
 INSERT INTO headrace.users (id, wechat_openid) VALUES ($1, $2)
 ON CONFLICT ON CONSTRAINT uk_users_wechat_openid DO NOTHING
@@ -76,14 +75,14 @@ SELECT {COLUMNS} FROM headrace.users WHERE id = $1 AND id <> $2 AND status <> 'D
 
 
 async def lock_user(tx: Tx, user_id: str) -> User | None:
-    """The user as they are, and as they stay until this transaction ends."""
+    """The user, locked until this transaction ends."""
     row = await tx.fetchrow(LOCK_USER, user_id, ids.SYSTEM_USER)
     return None if row is None else user_of(row)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Whom a name stands for, and whether they logged in from this network lately."""
+    """The user of a name, and whether they logged in from this network recently."""
 
     user: User
     known_here: bool
@@ -110,7 +109,7 @@ async def find_candidate(
     return None if row is None else Candidate(user_of(row), row["known_here"])
 
 
-# The hash that was checked is in the WHERE: a password that was changed meanwhile lets nobody in any more.
+# The checked hash is in the WHERE: a password changed meanwhile refuses the login.
 RECORD_LOGIN = f"""
 UPDATE headrace.users SET last_login_at = coalesce($4, now()), password_hash = coalesce($3, password_hash)
 WHERE id = $1 AND status = 'ACTIVE' AND password_hash IS NOT DISTINCT FROM $2
@@ -119,7 +118,7 @@ RETURNING {COLUMNS}
 
 
 async def record_login(tx: Tx, user: User, *, rehashed: str | None = None, now: datetime | None = None) -> User | None:
-    """Mark the user as just logged in; None if they were suspended or changed their password since we looked."""
+    """Record the login; None if the user was suspended or changed the password since the check."""
     row = await tx.fetchrow(RECORD_LOGIN, user.id, user.password_hash, rehashed, now)
     return None if row is None else user_of(row)
 
@@ -168,13 +167,13 @@ def _changed(row: Row | None) -> User:
     return user_of(row)
 
 
-# The system's row is always there, so it can stand for the set of administrators, also while that is empty. NO KEY:
-# rows elsewhere that refer to the system's user are not held up.
+# The system's row always exists, so it can represent the set of administrators, even an empty one. NO KEY: inserts that
+# refer to the system's user are not blocked.
 LOCK_ADMINS = "SELECT FROM headrace.users WHERE id = $1 FOR NO KEY UPDATE"
 
 
 async def lock_admins(tx: Tx) -> None:
-    """Keep everyone else from changing who is an administrator until this transaction ends. Take it first."""
+    """Serialize changes of administrators until this transaction ends. Take this lock first."""
     await tx.execute(LOCK_ADMINS, ids.SYSTEM_USER)
 
 
@@ -191,7 +190,7 @@ async def admin_exists(tx: Tx, *, besides: str | None = None) -> bool:
     return exists
 
 
-# The inner SELECT is flattened into the outer one; it only leaves Where to the filters.
+# The planner flattens the inner SELECT; it leaves the WHERE to the filters.
 SELECT_USERS = f"SELECT {COLUMNS} FROM (SELECT * FROM headrace.users WHERE id <> '{ids.SYSTEM_USER}') AS people"
 
 

@@ -1,4 +1,4 @@
-"""What legacy trails wrote into ``changes``, as the two sides of a change.
+"""Parses the ``changes`` column of legacy trails into the two sides of a change.
 
 ``{field: [old, new]}``          pairs
 ``{field: {old: …, new: …}}``    pairs with names; also from/to and before/after
@@ -6,7 +6,7 @@
 ``[{op, path, value}, …]``       JSON Patch, with ``old`` where it was kept
 ``[{field, old, new}, …]``       a list of pairs
 
-What is none of these is kept whole on the new side, under ``changes``.
+Any other value is kept whole on the new side, under ``changes``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _FIELD_NAMES = ("field", "path", "name", "key")
 
 
 def sides(changes: Any) -> Sides:
-    """The object before and after; None for a side of which nothing is known."""
+    """The object before and after; None for an unknown side."""
     if isinstance(changes, str):
         try:
             changes = orjson.loads(changes)
@@ -81,7 +81,7 @@ def _patch(change: Mapping[str, Any], field: str, old: dict[str, Any], new: dict
 
 
 def _pair(value: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    """Both sides of a mapping that has nothing else in it."""
+    """Both sides of a mapping that has no other keys."""
     for before, after in _PAIRS:
         if value and value.keys() <= {before, after}:
             return value.get(before), value.get(after)

@@ -1,10 +1,10 @@
-"""The import itself: in batches, each one transaction with the note of how far it came.
+"""The import: in batches, each in one transaction with its progress.
 
-It writes as the owner of the tables: the application's role adds events of now and no others, so that whoever has taken
-it over cannot add to the past. What was imported is told by an event of now, and by a number after all before it.
+It writes as the owner of the tables: the application's role can only add present events, so that a compromised
+application cannot change the past. An event of now records the import, and imported events have new sequence numbers.
 
-A run that was broken off goes on where it stopped. One that is repeated reads everything again and adds what is not
-there yet: an event's id is made from the legacy row, so that the same row is the same event.
+An interrupted run continues where it stopped. A repeated one reads everything again and adds only new rows: an event's
+id is derived from the legacy row, so that the same row is the same event.
 """
 
 from collections import Counter
@@ -28,26 +28,26 @@ Report = Callable[[int, int], None]
 BACKUP = "_backup"
 _BATCH = 1000
 _COUNT_LIMIT_S = 600
-_EXAMPLES = 20  # rows that are named for each reason
+_EXAMPLES = 20  # rows listed for each reason
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """``source`` names the legacy trail for ever: with another name, the same rows are other events."""
+    """``source`` identifies the legacy trail permanently: under another name the same rows are other events."""
 
     table: str
     source: str
     since: timedelta = timedelta(days=90)
     names: Names = field(default_factory=Names)
     dry_run: bool = False
-    accept_skipped: bool = False  # rows that cannot be events are left behind, knowingly
+    accept_skipped: bool = False  # import although some rows cannot be events
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What a run did, and what is there now: ``legacy`` rows of the time asked for, ``trail`` events made of them.
+    """The result of a run: number of ``legacy`` rows in the range, and of ``trail`` events made from them.
 
-    ``skipped`` counts rows that cannot be events, by reason; ``examples`` names the first of each.
+    ``skipped`` counts rows that cannot be events, by reason; ``examples`` lists the first of each.
     """
 
     since: datetime
@@ -63,7 +63,7 @@ class ImportReport:
 
     @property
     def counts_agree(self) -> bool:
-        """Every row is an event; those that cannot be one count only where that was accepted."""
+        """Whether every row is an event; skipped rows are allowed only if that was accepted."""
         left_behind = sum(self.skipped.values())
         if left_behind and not self.accept_skipped:
             return False
@@ -121,7 +121,7 @@ async def _run(
         await _make_months(owner, progress.since.date())
     async with AsyncExitStack() as stack:
         writer = None if plan.dry_run else Tx(await stack.enter_async_context(connect_alone(owner)))
-        # One snapshot: what is counted is what is read, whoever goes on writing there.
+        # One snapshot, so that the counted rows are those that are read, despite concurrent writes.
         await stack.enter_async_context(legacy.transaction(isolation="repeatable_read", readonly=True))
         total = await legacy.fetchval(f"SELECT count(*) FROM ({select}) AS legacy {_SINCE}", progress.since)
         sql, args = _rest(select, progress)
@@ -130,7 +130,7 @@ async def _run(
             await _take(db, writer, plan, progress, rows)
             report(progress.read, total)
     async with db.transaction() as tx:
-        # All of the trail is looked at. The driver has a limit of its own beside the server's.
+        # Scans the whole trail. The driver has its own timeout beside the server's.
         await tx.execute(f"SET LOCAL statement_timeout = '{_COUNT_LIMIT_S}s'")
         trail = await tx.connection.fetchval(COUNT_IMPORTED, plan.source, progress.since, timeout=_COUNT_LIMIT_S)
         done = _report(plan, progress, total, trail if not plan.dry_run else progress.written + progress.present)
@@ -141,7 +141,7 @@ async def _run(
 
 
 async def rename_to_backup(legacy: "asyncpg.Connection[Any]", table: str, done: ImportReport) -> str:
-    """Put the legacy table aside as ``…_backup``; ``ImportRefused`` unless the counts agree."""
+    """Rename the legacy table to ``…_backup``; ``ImportRefused`` unless the counts agree."""
     if not done.counts_agree:
         raise ImportRefused(
             f"The table was not renamed: {done.legacy} rows there, {done.trail} events here, "
@@ -185,7 +185,7 @@ async def _select(legacy: "asyncpg.Connection[Any]", table: str) -> str:
         raise ImportRefused(f"{table} has no column {', '.join(sorted(missing))}: this is not a legacy audit trail.")
     if not found["created_at"]["type"].startswith("timestamp"):
         raise ImportRefused(f"{table}.created_at is no timestamp.")
-    # A column that is not there is null. Instants without a zone are UTC, as Go's drivers write them.
+    # A missing column is null. Timestamps without a zone are UTC, as Go's drivers write them.
     chosen = [f'"{name}"' if name in found else f"NULL AS {name}" for name in COLUMNS if name != "created_at"]
     at = "created_at" if found["created_at"]["type"].endswith("with time zone") else "created_at AT TIME ZONE 'UTC'"
     return f"SELECT {', '.join(chosen)}, {at} AS created_at, id::text AS id_text FROM {_quoted(table)}"
@@ -195,7 +195,7 @@ _SINCE = "WHERE created_at >= $1"
 
 
 def _rest(select: str, progress: _Progress) -> tuple[str, tuple[object, ...]]:
-    """The statement for what has not been read yet, and its arguments."""
+    """The statement for unread rows, and its arguments."""
     begun = progress.at is not None
     where = "WHERE (created_at, id_text) > ($1, $2)" if begun else _SINCE
     args: tuple[object, ...] = (progress.at, progress.id) if begun else (progress.since,)
@@ -247,7 +247,7 @@ SELECT count(*) FROM headrace.audit_events WHERE data ->> 'imported_from' = $1 A
 MAKE_MONTHS = "SELECT headrace.create_month_partitions('headrace.audit_events', $1, (now() AT TIME ZONE 'UTC')::date)"
 
 
-# A month that has left would be made again beside its archive, and its seals would hold events that neither has alone.
+# An archived month would be created again beside its archive, with seals over events of both.
 LAST_ARCHIVED = """
 SELECT max(period) FROM headrace.archives
 WHERE table_name = 'audit_events' AND (period + interval '1 month') AT TIME ZONE 'UTC' > $1
@@ -258,8 +258,7 @@ async def _refuse_archived(tx: Tx, since: datetime) -> None:
     left: date | None = await tx.fetchval(LAST_ARCHIVED, since)
     if left is not None:
         raise ImportRefused(
-            f"The trail's {left:%Y-%m} has left for the archive, and nothing can be added to it: "
-            "import with a --since after it."
+            f"The trail's {left:%Y-%m} was archived, and nothing can be added to it: import with a --since after it."
         )
 
 
@@ -291,7 +290,7 @@ def _resumed(row: Row) -> _Progress:
 
 
 async def _make_months(owner: DatabaseConfig, first: date) -> None:
-    """Months that events will fall into: in the default partition they would be in everybody's way."""
+    """Create partitions for the imported months: rows in the default partition would block later ones."""
     try:
         async with connect_alone(owner) as connection, connection.transaction():
             await connection.execute("SET LOCAL lock_timeout = '5s'")
@@ -318,7 +317,7 @@ async def _take(db: Database, writer: Tx | None, plan: ImportPlan, progress: _Pr
         return
     async with writer.connection.transaction():
         written = await writer.count(INSERT_IMPORTED, events)
-        # After the insert: a month cannot leave now while we are in it, and one that has left is seen to have.
+        # After the insert: its lock keeps the month from being archived, and an archived month is detected.
         await _refuse_archived(writer, rows[0]["created_at"])
         _advance(progress, rows, events, written=written)
         counts = (progress.read, progress.written, progress.present, dict(progress.skipped))

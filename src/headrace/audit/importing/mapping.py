@@ -1,4 +1,4 @@
-"""One legacy row as one event of ours, by document 001's mapping."""
+"""Maps a legacy row to an event, by document 001's mapping."""
 
 import hashlib
 import re
@@ -23,7 +23,7 @@ COLUMNS = (
 )
 REQUIRED = frozenset({"id", "created_at", "action", "resource_type"})
 
-_LONGEST_REASON = 64
+_MAX_REASON_LENGTH = 64
 _SYNONYMS = {
     Action.CREATED: "create add added insert new register",
     Action.UPDATED: "update modify modified edit edited change changed patch patched set",
@@ -49,12 +49,12 @@ _TYPES = {_plain(type_): type_ for type_ in ResourceType} | {f"{_plain(type_)}s"
 
 
 class Skipped(Exception):
-    """This row cannot be one of our events, for the reason that is its text."""
+    """This row cannot become an event; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a legacy trail calls things, where we would not guess it."""
+    """Additional names of actions and types in a legacy trail."""
 
     actions: Mapping[str, Action] = field(default_factory=dict)
     types: Mapping[str, ResourceType] = field(default_factory=dict)
@@ -62,18 +62,18 @@ class Names:
     def action(self, text: str | None) -> Action:
         found = self.actions.get(text or "") or _ACTIONS.get(_plain(text or ""))
         if found is None:
-            raise Skipped(f"unknown action {short(text, _LONGEST_REASON)!r}")
+            raise Skipped(f"unknown action {short(text, _MAX_REASON_LENGTH)!r}")
         return found
 
     def type(self, text: str | None) -> ResourceType:
         found = self.types.get(text or "") or _TYPES.get(_plain(text or ""))
         if found is None:
-            raise Skipped(f"unknown resource type {short(text, _LONGEST_REASON)!r}")
+            raise Skipped(f"unknown resource type {short(text, _MAX_REASON_LENGTH)!r}")
         return found
 
 
 def event_of(row: Mapping[str, Any], source: str, names: Names) -> dict[str, object]:
-    """The event's columns; the same row gives the same event, its id too. ``Skipped`` if it cannot be one."""
+    """The event's columns, deterministic including the id. ``Skipped`` if the row cannot be an event."""
     if row["created_at"] is None:
         raise Skipped("no time")
     action, type_ = names.action(row["action"]), names.type(row["resource_type"])
@@ -84,7 +84,7 @@ def event_of(row: Mapping[str, Any], source: str, names: Names) -> dict[str, obj
     where = address((ip or "").strip().partition("/")[0] or None)
     data = {"imported_from": source, "legacy_id": clean(str(row["id"]))}
     if ip and where is None:
-        data["ip_address"] = short(ip, 255) or ""  # not an address: kept as it was
+        data["ip_address"] = short(ip, 255) or ""  # not an address: kept as text
     old, new = (redaction.hide_secrets(side) for side in sides(row["changes"]))
     return {
         "id": _id(millis, source, str(row["id"])),
@@ -104,7 +104,7 @@ def event_of(row: Mapping[str, Any], source: str, names: Names) -> dict[str, obj
         "diff_object": diff_object(old, new),
         "client_ip": where,
         "user_agent": short(_text(row["user_agent"]), 512),
-        "request_method": "POST",  # the document's assumption
+        "request_method": "POST",  # as the specification assumes
         "request_id": short(_text(row["request_id"]), 128),
         "data": data,
         "actor_type": ActorType.USER,
@@ -112,7 +112,7 @@ def event_of(row: Mapping[str, Any], source: str, names: Names) -> dict[str, obj
 
 
 def _id(millis: int, source: str, legacy_id: str) -> str:
-    """A TypeID whose random part is not random: whoever imports the row again finds that it is there."""
+    """A TypeID with a digest in place of the random part: importing a row again finds the same id."""
     digest = int.from_bytes(hashlib.sha256(f"{source}\n{legacy_id}".encode(errors="replace")).digest()[:10])
     tail = 7 << 76 | (digest >> 62 & 0xFFF) << 64 | 0b10 << 62 | digest & (1 << 62) - 1
     return ids.from_uuid("aud", uuid.UUID(int=millis << 80 | tail))

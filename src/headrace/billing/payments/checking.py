@@ -1,6 +1,6 @@
-"""Notices get lost: open orders are asked about until they are paid or their time is over. Run by a schedule.
+"""Queries WeChat Pay about open orders until they are paid or expired, because notices get lost. Scheduled.
 
-Each order is claimed by moving ``checked_at``, asked about with no transaction open, and settled like a notice.
+Each order is claimed by moving ``checked_at``, queried with no transaction open, and settled like a notice.
 """
 
 from collections import Counter
@@ -19,12 +19,12 @@ from headrace.database import Database
 log = logs.get(__name__)
 
 _BATCH = 50
-# Whoever pays in the last second is told so a little later than we look.
-_PATIENCE = timedelta(minutes=1)
+# A payment in the last second reaches WeChat Pay's records a little later.
+_PAYMENT_GRACE = timedelta(minutes=1)
 
 
 async def run_once(db: Database, payments: Payments, *, now: datetime | None = None) -> Mapping[str, int]:
-    """Ask about every open order that was not asked about lately; gives how many are in which state now."""
+    """Query all open orders that were not queried lately; returns counts by state."""
     counted: Counter[str] = Counter()
     if not payments.are_on:
         return counted
@@ -38,7 +38,7 @@ async def run_once(db: Database, payments: Payments, *, now: datetime | None = N
 
 
 async def check(db: Database, payments: Payments, order: Order, *, now: datetime | None = None) -> Order:
-    """Ask WeChat Pay what became of this order, and make it true here."""
+    """Query WeChat Pay about this order, and settle the answer."""
     try:
         match order.status:
             case OrderStatus.PENDING | OrderStatus.CLOSED:
@@ -53,7 +53,7 @@ async def check(db: Database, payments: Payments, order: Order, *, now: datetime
 
 
 async def _check_safely(db: Database, payments: Payments, order: Order, now: datetime | None) -> str:
-    """One order that cannot be checked does not keep the others."""
+    """Check one order; a failure does not stop the others."""
     try:
         return (await check(db, payments, order, now=now)).status.lower()
     except (WeChatPayUnavailable, WeChatPayRefused, NoticeWrong) as exc:
@@ -68,10 +68,10 @@ async def _check_payment(db: Database, payments: Payments, order: Order, now: da
         return await settlement.settle_trade(db, payments, Who.system(), trade, now=now)
     async with db.transaction(readonly=True) as tx:
         at = await subscriptions_store.clock(tx, now)
-    if order.status is not OrderStatus.PENDING or order.expires_at + _PATIENCE > at:
+    if order.status is not OrderStatus.PENDING or order.expires_at + _PAYMENT_GRACE > at:
         return order
     if trade is not None:
-        await wechatpay.close_order(order.id)  # refused if it was paid just now: the next look sees it
+        await wechatpay.close_order(order.id)  # refused if it was paid just now: the next check finds that
     async with db.transaction() as tx:
         await subscriptions_store.lock_payer(tx, order.user_id)
         found = await store.lock_order(tx, order.id)
@@ -80,7 +80,7 @@ async def _check_payment(db: Database, payments: Payments, order: Order, now: da
 
 
 async def _check_refund(db: Database, payments: Payments, order: Order, now: datetime | None) -> Order:
-    """A refund that WeChat Pay never heard of is asked for once more, under the same number."""
+    """Query a refund; one that WeChat Pay does not know is requested again under the same number."""
     assert order.refund_id is not None
     refund = await payments.wechatpay.find_refund(order.refund_id)
     if refund is None:

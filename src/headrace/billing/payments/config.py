@@ -1,4 +1,4 @@
-"""What paying is told about the merchant."""
+"""Configuration of payments: the merchant and its orders."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,8 +8,8 @@ WECHATPAY_URL = "https://api.mch.weixin.qq.com"
 
 @dataclass(frozen=True, slots=True)
 class WeChatPayConfig:
-    """A merchant of WeChat Pay. With ``public_key`` answers and notices are checked by WeChat Pay's public key,
-    without it by its certificates, which are fetched."""
+    """A merchant of WeChat Pay. Answers and notices are verified with WeChat Pay's public key (``public_key``), or with
+    its certificates, which are fetched."""
 
     mch_id: str
     app_id: str
@@ -31,7 +31,7 @@ class WeChatPayConfig:
 
 @dataclass(frozen=True, slots=True)
 class OrderConfig:
-    """How long an order can be paid, how many of a user's may wait, and how often WeChat Pay is asked about them."""
+    """How long an order can be paid, how many of a user's may wait, and how often WeChat Pay is queried."""
 
     lifetime: timedelta = timedelta(minutes=30)
     max_waiting: int = 5

@@ -1,4 +1,4 @@
-"""What can go wrong with payments."""
+"""Errors of payments."""
 
 from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 
@@ -34,7 +34,7 @@ class OrderNotFound(NotFound):
 
 
 class OrderNotPayable(Conflict):
-    """This order cannot be paid any more."""
+    """This order can no longer be paid."""
 
     code = "order_not_payable"
 
@@ -58,13 +58,13 @@ class TooManyOrders(Conflict):
 
 
 class PayerUnknown(Invalid):
-    """To pay within WeChat (`JSAPI`) you must have logged in with WeChat; take `NATIVE` and scan the code instead."""
+    """To pay within WeChat (`JSAPI`), log in with WeChat first; or use `NATIVE` and scan the code."""
 
     code = "payer_unknown"
 
 
 class NoticeForged(Denied):
-    """This notice is not signed by WeChat Pay, or not just now."""
+    """This notice has no recent signature of WeChat Pay."""
 
     code = "notice_forged"
 
@@ -76,6 +76,6 @@ class NoticeUnreadable(Invalid):
 
 
 class NoticeWrong(Invalid):
-    """This notice does not fit its order."""
+    """This notice contradicts its order."""
 
     code = "notice_wrong"

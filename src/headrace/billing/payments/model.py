@@ -1,4 +1,4 @@
-"""An order, and what WeChat Pay says about one."""
+"""Orders, and WeChat Pay's messages about them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class PayMethod(StrEnum):
 
 
 _S = OrderStatus
-# As headrace.payment_order_may_move has it, and docs/why/states.md draws it.
+# The same as headrace.payment_order_may_move; docs/why/states.md draws it.
 MOVES: Mapping[OrderStatus, frozenset[OrderStatus]] = {
     _S.PENDING: frozenset({_S.PAID, _S.CLOSED, _S.REFUNDED}),
     _S.CLOSED: frozenset({_S.PAID, _S.REFUNDED}),
@@ -69,15 +69,15 @@ class Order:
 
     @property
     def is_prepared(self) -> bool:
-        """Whether WeChat Pay has said how to pay it."""
+        """Whether WeChat Pay has returned a way to pay it."""
         return (self.code_url or self.prepay_id) is not None
 
 
 class TradeState(StrEnum):
-    """What became of an order at WeChat Pay."""
+    """The state of an order at WeChat Pay."""
 
     SUCCESS = "SUCCESS"
-    REFUND = "REFUND"  # was paid, and given back in whole or in part
+    REFUND = "REFUND"  # was paid, and refunded in whole or in part
     NOTPAY = "NOTPAY"
     CLOSED = "CLOSED"
     REVOKED = "REVOKED"
@@ -88,13 +88,13 @@ class TradeState(StrEnum):
 class RefundState(StrEnum):
     SUCCESS = "SUCCESS"
     CLOSED = "CLOSED"  # failed
-    ABNORMAL = "ABNORMAL"  # failed: an operator has to see to it at WeChat Pay
+    ABNORMAL = "ABNORMAL"  # failed: an operator must resolve it at WeChat Pay
     PROCESSING = "PROCESSING"
 
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """A payment as WeChat Pay tells of it: in a notice, or when asked."""
+    """A payment in a notice or an answer of WeChat Pay."""
 
     order_id: str
     state: TradeState
@@ -108,7 +108,7 @@ class Trade:
 
 @dataclass(frozen=True, slots=True)
 class Refund:
-    """A refund as WeChat Pay tells of it."""
+    """A refund in a notice or an answer of WeChat Pay."""
 
     order_id: str
     refund_id: str

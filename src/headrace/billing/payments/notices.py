@@ -1,7 +1,7 @@
-"""What WeChat Pay sends by itself: read here, and trusted only once its signature is.
+"""Notices of WeChat Pay: verified, decrypted and parsed.
 
-The time in the signature must be near ours: a notice that somebody kept is refused when it is sent again later. Sent
-again at once it changes nothing, for the order's state decides (``settlement``).
+The signature's time must be near ours: a recorded notice is refused when it is replayed later. An immediate replay
+changes nothing, because the order's state decides (``settlement``).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ WINDOW = timedelta(minutes=5)
 async def read_notice(
     wechatpay: "WeChatPay", headers: Mapping[str, str], body: bytes, *, now: float | None = None
 ) -> Trade | Refund:
-    """A payment or a refund, as WeChat Pay tells of it. ``NoticeForged``, ``NoticeUnreadable``."""
+    """Verify and parse a notice. ``NoticeForged``, ``NoticeUnreadable``."""
     stamp = headers.get("wechatpay-timestamp", "")
     if not stamp.isdecimal() or len(stamp) > 12:
         raise NoticeForged
@@ -35,7 +35,7 @@ async def read_notice(
 
 
 def _read(wechatpay: "WeChatPay", body: bytes) -> Trade | Refund:
-    from headrace.billing.payments.wechatpay import refund_of, trade_of  # loaded: there is a WeChatPay
+    from headrace.billing.payments.wechatpay import refund_of, trade_of  # already imported where a WeChatPay exists
 
     try:
         notice: dict[str, Any] = orjson.loads(body)
@@ -43,7 +43,7 @@ def _read(wechatpay: "WeChatPay", body: bytes) -> Trade | Refund:
         opened = wechatpay.decrypt(notice["resource"])
         if opened is None:
             raise NoticeUnreadable("This notice was not encrypted for this merchant: is the APIv3 key right?")
-        told = orjson.loads(opened)
-        return refund_of(told) if kind.startswith("REFUND.") else trade_of(told)
+        message = orjson.loads(opened)
+        return refund_of(message) if kind.startswith("REFUND.") else trade_of(message)
     except (KeyError, ValueError, TypeError, AttributeError) as exc:
         raise NoticeUnreadable from exc

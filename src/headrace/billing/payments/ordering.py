@@ -1,9 +1,9 @@
-"""From the wish for a plan to a way to pay for it.
+"""Ordering a plan and preparing its payment.
 
 1. ``order_plan`` or ``order_renewal``: the subscription and the order are committed.
-2. ``prepare``: WeChat Pay is asked how to pay it, with no transaction open, and its answer is recorded. If that is
-   lost, asking again (the same request with its Idempotency-Key) gets another answer for the same order.
-3. The money comes: ``settlement``.
+2. ``prepare``: WeChat Pay returns a way to pay it, with no transaction open, and the answer is recorded. If the answer
+   is lost, the same request with its Idempotency-Key gets another answer for the same order.
+3. The payment arrives: ``settlement``.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ _CURRENCY = "CNY"  # the only one that domestic merchants of WeChat Pay take
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """``closed`` are orders that the new one supersedes: close them at WeChat Pay after the commit."""
+    """``closed`` are superseded orders: close them at WeChat Pay after the commit."""
 
     subscription: Subscription
     order: Order
@@ -46,9 +46,9 @@ class Ordered:
 async def order_plan(
     tx: Tx, caller: Caller, payments: Payments, *, plan: str, method: PayMethod, auto_renew: bool
 ) -> Ordered:
-    """A subscription that begins when its order is paid. A live one of another plan ends then: an upgrade.
+    """Order a subscription that begins with the payment. A live one of another plan ends then: an upgrade.
 
-    While an order for the same plan on the same terms waits to be paid, it is that one: nobody shall pay twice.
+    While an order for the same plan on the same terms waits to be paid, returns that order, so that none is paid twice.
     """
     _ = payments.wechatpay  # PaymentsOff before anything is written
     wanted = await plans.get_by_id_or_name(tx, plan)
@@ -89,7 +89,7 @@ async def order_plan(
 async def order_renewal(
     tx: Tx, caller: Caller, payments: Payments, subscription_id: str, *, method: PayMethod
 ) -> Ordered:
-    """The next period of a subscription, at the plan's present price. While an order for it waits, it is that one."""
+    """Order the next period of a subscription at the plan's present price, or return the waiting order for it."""
     _ = payments.wechatpay
     subscription = await subscriptions.lock_own(tx, caller, subscription_id)
     if subscription.status is SubscriptionStatus.PENDING:
@@ -108,7 +108,7 @@ async def order_renewal(
 
 
 def _is_payable(order: Order, plan: Plan, method: PayMethod, now: datetime) -> bool:
-    """Whether a waiting order is what would be ordered now: the same way to pay, the same price, still in time."""
+    """Whether a waiting order equals a new one: same payment method, same price, not expired."""
     price = (plan.price_cents, plan.currency, plan.monthly_quota)
     is_same = order.method is method and (order.amount_cents, order.currency, order.units) == price
     return is_same and order.expires_at > now
@@ -117,14 +117,14 @@ def _is_payable(order: Order, plan: Plan, method: PayMethod, now: datetime) -> b
 async def cancel(
     tx: Tx, caller: Caller, subscription_id: str, *, expected: int | None = None
 ) -> tuple[Subscription, Sequence[Order]]:
-    """Cancel a subscription, and give up the order that waits to be paid for it."""
+    """Cancel a subscription, and close its waiting order."""
     subscription = await subscriptions.cancel(tx, caller, subscription_id, expected=expected)
     waiting = await store.lock_pending(tx, subscription.id)
     return subscription, [] if waiting is None else [await settlement.close(tx, caller.who, waiting)]
 
 
 async def prepare(db: Database, payments: Payments, order_id: str) -> Order:
-    """Ask WeChat Pay how this order can be paid, unless it has said so. ``OrderNotPayable`` when it is over."""
+    """Get the way to pay from WeChat Pay, unless it is recorded. ``OrderNotPayable`` when the order has ended."""
     async with db.transaction(readonly=True) as tx:
         order = await store.find_order(tx, order_id)
         openid = None if order is None else await store.find_openid(tx, order.user_id)
@@ -174,12 +174,12 @@ async def _insert(
 def _check_for_sale(plan: Plan) -> None:
     if not plan.is_for_sale:
         raise PlanNotForSale(
-            "This plan is not offered any more: choose another one."
+            "This plan is no longer offered: choose another one."
             if not plan.is_active
-            else "This plan costs nothing, and so there is nothing to order: everybody has the free plan."
+            else "This plan is free and needs no order: every user has it."
         )
     if plan.currency != _CURRENCY:
-        raise PlanNotForSale(f"WeChat Pay takes {_CURRENCY} alone, and the price of this plan is in {plan.currency}.")
+        raise PlanNotForSale(f"WeChat Pay accepts only {_CURRENCY}, and the price of this plan is in {plan.currency}.")
 
 
 async def _check_payer(tx: Tx, user_id: str, method: PayMethod) -> None:

@@ -1,4 +1,4 @@
-"""Whose signature counts: WeChat Pay's public key, or its certificates, by the serial number in a message."""
+"""Keys that verify WeChat Pay's signatures: its public key or its certificates, by serial number."""
 
 import asyncio
 import time
@@ -20,25 +20,25 @@ from headrace.errors import HeadraceError
 log = logs.get(__name__)
 
 SIGNATURE_TYPE = "WECHATPAY2-SHA256-RSA2048"
-# Anybody can send a made-up serial number; certificates are fetched no more often than this for it.
-_FETCH_AT_MOST_EVERY_S = 60.0
-_AFTER_A_FAILURE_S = 5.0
+# Limits the fetches that invented serial numbers can cause.
+_MIN_FETCH_INTERVAL_S = 60.0
+_RETRY_PAUSE_S = 5.0
 
 FetchCertificates = Callable[[], Awaitable[Mapping[str, str]]]
 """The certificates as PEM, by serial number."""
 
 
 class PlatformKeys:
-    """Keys that messages of WeChat Pay are signed with. Given one, it counts alone; otherwise certificates do."""
+    """Keys of WeChat Pay. With a configured public key only that one is valid, otherwise the certificates."""
 
-    def __init__(self, given: Mapping[str, RSAPublicKey], fetch: FetchCertificates | None) -> None:
-        self._keys: dict[str, tuple[RSAPublicKey, datetime | None]] = {name: (key, None) for name, key in given.items()}
+    def __init__(self, keys: Mapping[str, RSAPublicKey], fetch: FetchCertificates | None) -> None:
+        self._keys: dict[str, tuple[RSAPublicKey, datetime | None]] = {name: (key, None) for name, key in keys.items()}
         self._fetch = fetch
         self._fetching = asyncio.Lock()
         self._fetch_after = 0.0
 
     async def verify(self, headers: Mapping[str, str], body: bytes) -> bool:
-        """Whether this body was signed by WeChat Pay, by the headers beside it."""
+        """Whether the headers hold WeChat Pay's signature of this body."""
         if headers.get("wechatpay-signature-type", SIGNATURE_TYPE) != SIGNATURE_TYPE:
             return False
         key = await self._find(headers.get("wechatpay-serial", ""))
@@ -56,7 +56,7 @@ class PlatformKeys:
     async def _find(self, serial: str) -> RSAPublicKey | None:
         if (key := self._valid(serial)) is not None or self._fetch is None or not serial:
             return key
-        async with self._fetching:  # who comes meanwhile waits for what this one gets
+        async with self._fetching:  # concurrent callers wait for this fetch
             if (key := self._valid(serial)) is None and time.monotonic() >= self._fetch_after:
                 await self._refresh(self._fetch)
                 key = self._valid(serial)
@@ -65,11 +65,11 @@ class PlatformKeys:
     async def _refresh(self, fetch: FetchCertificates) -> None:
         try:
             fetched = await fetch()
-        except HeadraceError as exc:  # those that are known go on counting
+        except HeadraceError as exc:  # the known certificates stay valid
             log.warning("wechatpay.certificates_not_fetched", error=exc.code)
-            self._fetch_after = time.monotonic() + _AFTER_A_FAILURE_S
+            self._fetch_after = time.monotonic() + _RETRY_PAUSE_S
             return
-        self._fetch_after = time.monotonic() + _FETCH_AT_MOST_EVERY_S
+        self._fetch_after = time.monotonic() + _MIN_FETCH_INTERVAL_S
         self._keys.update({name: read for name, pem in fetched.items() if (read := _read(pem)) is not None})
 
     def _valid(self, serial: str) -> RSAPublicKey | None:

@@ -1,11 +1,11 @@
-"""The code that a payer scans, as a picture."""
+"""The QR code that a payer scans."""
 
 from io import BytesIO
 
 from headrace.extras import load
 
-_SCALE = 8  # pixels for each little square: large enough for any telephone
-_BORDER = 4  # squares of white around it, as the standard wants
+_SCALE = 8  # pixels per module: large enough for any phone
+_BORDER = 4  # quiet zone in modules, as the standard requires
 
 
 def qr_png(text: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Giving an order's money back, all of it: for administrators. First it is written down, then WeChat Pay is asked."""
+"""Full refunds by administrators: first recorded, then requested from WeChat Pay."""
 
 from headrace import audit, ids
 from headrace.access import AdminOnly, Caller
@@ -12,7 +12,7 @@ from headrace.database import Database, Tx
 
 
 async def begin_refund(tx: Tx, caller: Caller, payments: Payments, order_id: str, *, reason: str) -> Order:
-    """PAID → REFUNDING. Asked again while it is under way, or done, it is that refund."""
+    """PAID → REFUNDING. Idempotent: a refund under way or done is returned."""
     if not caller.is_admin:
         raise AdminOnly
     _ = payments.wechatpay
@@ -33,7 +33,7 @@ async def begin_refund(tx: Tx, caller: Caller, payments: Payments, order_id: str
 
 
 async def send_refund(db: Database, payments: Payments, caller: Caller, order: Order) -> Order:
-    """Ask WeChat Pay for it. If it does not answer, the schedule asks again."""
+    """Request the refund from WeChat Pay. If it does not answer, the schedule repeats the request."""
     if order.status is not OrderStatus.REFUNDING:
         return order
     try:
@@ -43,8 +43,8 @@ async def send_refund(db: Database, payments: Payments, caller: Caller, order: O
 
 
 async def ask(db: Database, payments: Payments, who: Who, order: Order) -> Order:
-    """Ask for a refund that was written down. If WeChat Pay refuses, the order is PAID as before, with a problem, and
-    the error says why."""
+    """Request a recorded refund. If WeChat Pay refuses, the order is PAID as before, with a problem, and the error
+    gives the reason."""
     assert order.refund_id is not None
     try:
         refund = await payments.wechatpay.refund(order)

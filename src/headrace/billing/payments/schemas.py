@@ -1,4 +1,4 @@
-"""Orders as the API shows them, and the wishes that make them."""
+"""Request and response bodies of orders."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Self
@@ -18,7 +18,7 @@ ORDER_ID = "ord_01h455vb4pex5vsknk084sn02q"
 
 Method = Annotated[
     PayMethod,
-    Field(description="`NATIVE`: scan a code. `JSAPI`: in a mini-program, for who has logged in with WeChat."),
+    Field(description="`NATIVE`: scan a code. `JSAPI`: in a mini-program, for users logged in with WeChat."),
 ]
 
 
@@ -35,7 +35,7 @@ class SubscribeIn(_Body):
         bool,
         Field(
             description="Whether the subscription waits for its renewal when its period is over. Nothing is charged "
-            "by itself: the renewal is an order to pay, too."
+            "automatically: the renewal is an order to pay as well."
         ),
     ] = True
 
@@ -52,14 +52,17 @@ class RefundIn(_Body):
 
 class ResolveIn(_Body):
     reason: Annotated[
-        Text, Field(min_length=1, max_length=500, pattern=r"\S", description="What was found and done: for the audit.")
+        Text,
+        Field(
+            min_length=1, max_length=500, pattern=r"\S", description="The findings and the action, for the audit trail."
+        ),
     ]
 
 
 class JsapiOut(BaseModel):
-    """What `wx.requestPayment` is called with in a mini-program (`WeixinJSBridge` in an official account)."""
+    """The arguments of `wx.requestPayment` in a mini-program (`WeixinJSBridge` in an official account)."""
 
-    appId: str  # noqa: N815 - WeChat's own names, to be passed on as they are
+    appId: str  # noqa: N815 - WeChat's own names
     timeStamp: str  # noqa: N815
     nonceStr: str  # noqa: N815
     package: str
@@ -68,29 +71,29 @@ class JsapiOut(BaseModel):
 
 
 class OrderOut(BaseModel):
-    """What somebody was asked to pay for one period of a plan, and what became of it."""
+    """An order: the payment for one period of a plan."""
 
-    id: str = Field(description="The order number at WeChat Pay, too.", examples=[ORDER_ID])
+    id: str = Field(description="Also the order number at WeChat Pay.", examples=[ORDER_ID])
     user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
     plan_id: str = Field(examples=["pln_01h455vb4pex5vsknk084sn02q"])
     subscription_id: str = Field(examples=[SUBSCRIPTION_ID])
-    entitlement_id: str | None = Field(description="The units that it bought.")
+    entitlement_id: str | None = Field(description="The entitlement that it bought.")
     kind: OrderKind
     method: PayMethod
     status: OrderStatus
     description: str = Field(examples=["Pro"])
     amount_cents: int = Field(examples=[2900])
     currency: str = Field(examples=["CNY"])
-    units: int = Field(description="What it buys.", examples=[500])
+    units: int = Field(description="The units that it buys.", examples=[500])
     code_url: str | None = Field(
-        description="What the QR code of a `NATIVE` order says; `…/qr.png` is its picture.",
+        description="The content of the QR code of a `NATIVE` order; `…/qr.png` is its image.",
         examples=["weixin://wxpay/bizpayurl?pr=p4lpSuKzz"],
     )
     jsapi: JsapiOut | None = Field(description="How to pay a `JSAPI` order that waits to be paid.")
     transaction_id: str | None = Field(description="WeChat Pay's own number of the payment.")
     refund_id: str | None
-    problem: str | None = Field(description="Set when an operator has to look at it.")
-    expires_at: datetime = Field(description="Until when it can be paid.", examples=[_AT])
+    problem: str | None = Field(description="Set when an operator must resolve the order.")
+    expires_at: datetime = Field(description="The end of the time to pay.", examples=[_AT])
     paid_at: datetime | None
     refunded_at: datetime | None
     version: int
@@ -99,7 +102,7 @@ class OrderOut(BaseModel):
 
     @classmethod
     def of(cls, order: Order, wechatpay: "WeChatPay | None" = None) -> Self:
-        """With WeChat Pay, the parameters to pay a JSAPI order with are signed anew."""
+        """With ``wechatpay``, the parameters of a JSAPI order are signed again."""
         payable = order.status is OrderStatus.PENDING and order.prepay_id is not None
         jsapi = wechatpay.jsapi_parameters(order.prepay_id) if payable and wechatpay and order.prepay_id else None
         return cls.model_validate({**{name: getattr(order, name) for name in _SAME}, "jsapi": jsapi})
@@ -109,7 +112,7 @@ _SAME = tuple(name for name in OrderOut.model_fields if name != "jsapi")
 
 
 class OrderedPlanOut(BaseModel):
-    """A subscription and the order that waits to be paid for it."""
+    """A subscription and its unpaid order."""
 
     subscription: SubscriptionOut
     order: OrderOut
@@ -120,7 +123,7 @@ class OrderedPlanOut(BaseModel):
 
 
 class NoticeOut(BaseModel):
-    """What WeChat Pay is told of a notice that was not taken: it sends it again later."""
+    """The answer to a notice that was not accepted: WeChat Pay sends it again later."""
 
     code: str = Field(examples=["FAIL"])
     message: str = Field(examples=["There is no such order."])

@@ -1,4 +1,4 @@
-"""What the verbs of this package work with: the merchant's side of WeChat Pay, or that there is none."""
+"""Dependencies of the payment verbs, and the verbs that read orders."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,12 +18,12 @@ from headrace.sql import Mark
 if TYPE_CHECKING:
     from headrace.billing.payments.wechatpay import WeChatPay
 
-EVERYBODY = "*"
+EVERY_USER = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """``open_payments`` makes it, and closes it."""
+    """WeChat Pay and the rules of orders, opened by ``open_payments``."""
 
     orders: OrderConfig
     maybe_wechatpay: "WeChatPay | None"
@@ -52,7 +52,7 @@ async def open_payments(config: WeChatPayConfig | None, orders: OrderConfig) -> 
 
 
 async def get_order(tx: Tx, caller: Caller, order_id: str) -> Order:
-    """One of the caller's; administrators see everybody's, and that is audited."""
+    """One of the caller's orders; administrators read all, which is audited."""
     order = await store.find_order(tx, order_id)
     if order is None or (order.user_id != caller.user_id and not caller.is_admin):
         raise OrderNotFound
@@ -71,20 +71,20 @@ async def list_orders(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Order]:
-    """Newest first. Only administrators list somebody else's, or everybody's (None)."""
+    """Newest first. Only administrators list other users' orders, or all (None)."""
     if user_id != caller.user_id:
         if not caller.is_admin:
             raise AdminOnly("Only an administrator may list other people's orders.")
-        resource = Resource(ResourceType.PAYMENT, EVERYBODY)
-        await audit.record(tx, caller.who, Action.READ, resource, data={"user_id": user_id or EVERYBODY})
+        resource = Resource(ResourceType.PAYMENT, EVERY_USER)
+        await audit.record(tx, caller.who, Action.READ, resource, data={"user_id": user_id or EVERY_USER})
     return await store.list_orders(
         tx, user_id=user_id, status=status, has_problem=has_problem, older_than=older_than, limit=limit
     )
 
 
 async def resolve_problem(tx: Tx, caller: Caller, order_id: str, *, reason: str) -> Order:
-    """Somebody has looked at what was wrong, and it raises no alarm any more. Done again it changes nothing; while it
-    is still wrong, the next message of WeChat Pay's notes it anew."""
+    """Mark an order's problem as resolved, which ends its alarm. Idempotent; if it persists, WeChat Pay's next message
+    records it again."""
     if not caller.is_admin:
         raise AdminOnly
     old = await store.lock_order(tx, order_id)

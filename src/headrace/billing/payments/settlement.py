@@ -1,7 +1,7 @@
-"""The money came, or went back: what WeChat Pay says becomes true here, once.
+"""Settles payments and refunds that WeChat Pay reports, exactly once.
 
-A notice and an answer say the same things, and come in any number and order. The state of the order decides: from
-PENDING or CLOSED to PAID there is one way, and the units are granted in that transaction.
+Notices and answers hold the same facts, and come in any number and order. The state of the order decides: it moves once
+from PENDING or CLOSED to PAID, and the units are granted in that transaction.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ _UNPAID = (OrderStatus.PENDING, OrderStatus.CLOSED)
 
 
 def check_trade(order: Order, trade: Trade, *, app_id: str, mch_id: str) -> None:
-    """``NoticeWrong`` unless this is the sum that was asked for, by this merchant."""
+    """``NoticeWrong`` unless sum and merchant match the order."""
     if (trade.amount_cents, trade.currency) != (order.amount_cents, order.currency):
         raise NoticeWrong("The amount or the currency is not the order's.", reason="amount_mismatch")
     if trade.mch_id not in (None, mch_id) or trade.app_id not in (None, app_id):
@@ -35,9 +35,9 @@ def check_trade(order: Order, trade: Trade, *, app_id: str, mch_id: str) -> None
 async def settle_trade(
     db: Database, payments: Payments, who: Who, trade: Trade, *, now: datetime | None = None
 ) -> Order:
-    """What WeChat Pay says of a payment. ``OrderNotFound``, ``NoticeWrong``; said again it changes nothing.
+    """Settle a payment. Idempotent. ``OrderNotFound``, ``NoticeWrong``.
 
-    One payment closes the user's other orders, here and at WeChat Pay.
+    A payment closes the user's other orders, here and at WeChat Pay.
     """
     config = payments.wechatpay.config
     closed: list[Order] = []
@@ -50,8 +50,8 @@ async def settle_trade(
 async def close_at_wechatpay(db: Database, payments: Payments, orders: Iterable[Order]) -> None:
     """Make closed orders impossible to pay, after the commit that closed them.
 
-    One that was paid a moment before cannot be closed: it is settled instead. If WeChat Pay does not answer, the
-    order's own time ends it, and money that comes all the same is honoured.
+    An order that was paid a moment before cannot be closed: it is settled instead. If WeChat Pay does not answer, the
+    order expires by itself, and a payment that still arrives is honoured.
     """
     if payments.maybe_wechatpay is None:
         return
@@ -81,7 +81,7 @@ async def _settle_trade(
     if trade.state is TradeState.SUCCESS:
         check_trade(order, trade, app_id=app_id, mch_id=mch_id)
         return await _pay(tx, who, order, trade, now, closed)
-    if trade.state is TradeState.REFUND:  # nobody told us of the payment, nor of its refund
+    if trade.state is TradeState.REFUND:  # neither the payment nor its refund was reported
         return await _refund(tx, who, order, now=now, transaction_id=trade.transaction_id)
     if trade.state in (TradeState.CLOSED, TradeState.REVOKED, TradeState.PAYERROR) and (
         order.status is OrderStatus.PENDING
@@ -91,7 +91,7 @@ async def _settle_trade(
 
 
 async def note_wrong(db: Database, who: Who, order_id: str, wrong: NoticeWrong) -> None:
-    """Said by WeChat Pay and wrong all the same: somebody has to look at it."""
+    """Record a problem of a signed but contradictory notice, for an operator."""
     problem = str(wrong.details.get("reason", wrong.code))
     log.error("payment.wrong", order_id=order_id, problem=problem)
     async with db.transaction() as tx:
@@ -106,7 +106,7 @@ async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | Non
     entitlement_id, problem = None, None
     if subscription.status is SubscriptionStatus.REFUNDED:
         problem = "subscription_refunded"
-    elif not await subscriptions_store.user_is_there(tx, order.user_id):
+    elif not await subscriptions_store.user_exists(tx, order.user_id):
         problem = "account_deleted"
     else:
         subscription, entitlement_id = await _deliver(tx, who, order, subscription, now)
@@ -122,7 +122,7 @@ async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | Non
     )
     assert paid is not None, "the payer is locked"
     await audit.record(tx, who, Action.UPDATED, resource_of(paid), old=order, new=paid)
-    if problem is not None:  # the money is there and buys nothing: an operator gives it back
+    if problem is not None:  # the payment bought nothing: an operator refunds it
         log.error("payment.buys_nothing", order_id=order.id, problem=problem)
     return paid
 
@@ -130,9 +130,9 @@ async def _pay(tx: Tx, who: Who, order: Order, trade: Trade, now: datetime | Non
 async def _deliver(
     tx: Tx, who: Who, order: Order, ordered: Subscription, now: datetime | None
 ) -> tuple[Subscription, str]:
-    """The period that was paid for: of which subscription, and its entitlement.
+    """Grant the paid period: returns its subscription and entitlement.
 
-    A second payment for the plan that the user has adds a month to it. A live subscription of another plan ends.
+    A second payment for the user's present plan adds a month to it. A live subscription of another plan ends.
     """
     at = await subscriptions_store.clock(tx, now)
     live = await subscriptions_store.lock_live(tx, order.user_id)
@@ -157,13 +157,13 @@ async def _deliver(
 
 
 async def _close_others(tx: Tx, who: Who, paid: Order) -> list[Order]:
-    """Close the user's other waiting orders: one month shall not be paid for several times."""
+    """Close the user's other waiting orders, so that no month is paid for twice."""
     waiting = await store.lock_waiting(tx, paid.user_id)
     return [await close(tx, who, order) for order in waiting if order.id != paid.id]
 
 
 async def close(tx: Tx, who: Who, order: Order) -> Order:
-    """It was not paid in time. A subscription that waited for it has expired."""
+    """Close an unpaid order; the subscription that waited for it expires."""
     closed = await store.close(tx, order)
     assert closed is not None, "the payer is locked"
     await audit.record(tx, who, Action.DISABLED, resource_of(closed), old=order, new=closed)
@@ -174,7 +174,7 @@ async def close(tx: Tx, who: Who, order: Order) -> Order:
 
 
 async def settle_refund(tx: Tx, who: Who, refund: Refund, *, now: datetime | None = None) -> Order:
-    """What WeChat Pay says of a refund, whoever asked for it. Said again it changes nothing."""
+    """Settle a refund, whether requested here or at WeChat Pay. Idempotent."""
     order = await _lock(tx, refund.order_id)
     if refund.state is RefundState.PROCESSING or order.status is OrderStatus.REFUNDED:
         return order
@@ -183,7 +183,7 @@ async def settle_refund(tx: Tx, who: Who, refund: Refund, *, now: datetime | Non
     if refund.total_cents not in (None, order.amount_cents):
         raise NoticeWrong("The amount is not the order's.", reason="amount_mismatch")
     if refund.refund_cents is not None and refund.refund_cents < order.amount_cents:
-        # Given back in part on WeChat Pay's own pages: what it means for the subscription only a person knows.
+        # A partial refund on WeChat Pay's own pages: an operator decides what it means for the subscription.
         if await store.note_problem(tx, order.id, "refunded_in_part"):
             data = {"refund_id": refund.refund_id, "refund_cents": str(refund.refund_cents)}
             await audit.record(tx, who, Action.UPDATED, resource_of(order), data=data)
@@ -229,7 +229,7 @@ async def _refund_failed(tx: Tx, who: Who, order: Order, refund: Refund) -> Orde
 
 
 async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
-    """The units that are left of what this order bought, and the subscription as far as it rests on it."""
+    """Revoke the remaining units of this order, and the part of the subscription that it paid for."""
     subscription = await subscriptions_store.lock_subscription(tx, order.subscription_id)
     assert subscription is not None, "the order refers to it"
     period = None
@@ -239,12 +239,12 @@ async def _take_back(tx: Tx, who: Who, order: Order, now: datetime) -> None:
     if subscription.status is SubscriptionStatus.REFUNDED:
         return
     if period is None and order.kind is OrderKind.RENEWAL:
-        return  # it bought nothing here: what earlier orders paid for goes on
+        return  # it bought nothing here: periods of earlier orders continue
     if period is not None and period[0] > now and subscription.is_live and subscription.expire_at == period[1]:
         await subscriptions.shorten(tx, who, subscription, period[0])
         return
     if period is not None and subscription.expire_at != period[1]:
-        return  # an older period of one that goes on
+        return  # an older period of a continuing subscription
     await _close_waiting(tx, who, subscription.id, exclude=order.id)
     await subscriptions.end(tx, who, subscription, SubscriptionStatus.REFUNDED, expire_at=now)
     await subscriptions.restore_replaced(tx, who, order.user_id, now)
@@ -260,8 +260,8 @@ async def _close_waiting(tx: Tx, who: Who, subscription_id: str, *, exclude: str
 
 
 async def _lock(tx: Tx, order_id: str) -> Order:
-    """The order, under its payer's lock. One whose own transaction has not ended is not there yet: WeChat Pay says it
-    again, and by then it is."""
+    """The order, under its payer's lock. An order whose transaction has not committed is not found yet: WeChat Pay
+    repeats its notice later."""
     found = await store.find_order(tx, order_id)
     if found is None:
         raise OrderNotFound

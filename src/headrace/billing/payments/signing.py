@@ -15,7 +15,7 @@ SCHEME = "WECHATPAY2-SHA256-RSA2048"
 
 
 def load_private_key(pem: str) -> RSAPrivateKey:
-    """Raises ``ValueError`` and ``TypeError`` for anything else than an unencrypted RSA key."""
+    """Raises ``ValueError`` or ``TypeError`` for anything but an unencrypted RSA key."""
     text = pem.strip()
     if "-----BEGIN" not in text:  # the body alone, as some consoles export it
         text = f"-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----"

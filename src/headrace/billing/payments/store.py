@@ -80,14 +80,14 @@ async def lock_order(tx: Tx, order_id: str) -> Order | None:
     return _found(await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", order_id))
 
 
-# Locked: what WeChat Pay says of it is noted without the payer's lock, and moves the version.
+# Locked: the way to pay is recorded without the payer's lock, and moves the version.
 LOCK_PENDING = f"""
 SELECT {COLUMNS} FROM headrace.payment_orders WHERE subscription_id = $1 AND status = 'PENDING' FOR NO KEY UPDATE
 """
 
 
 async def lock_pending(tx: Tx, subscription_id: str) -> Order | None:
-    """The order that waits to be paid; there is one at the most."""
+    """The unpaid order of a subscription; there is at most one."""
     return _found(await tx.fetchrow(LOCK_PENDING, subscription_id))
 
 
@@ -97,11 +97,11 @@ SELECT {COLUMNS} FROM headrace.payment_orders WHERE user_id = $1 AND status = 'P
 
 
 async def lock_waiting(tx: Tx, user_id: str) -> list[Order]:
-    """All orders of a user that wait to be paid."""
+    """All unpaid orders of a user."""
     return [order_of(row) for row in await tx.fetch(LOCK_WAITING, user_id)]
 
 
-# Also of one that was paid meanwhile: it does no harm, and says how it was paid.
+# Also for an order that was paid meanwhile: the row then shows how it was paid.
 PREPARE = f"""
 UPDATE headrace.payment_orders SET code_url = $2, prepay_id = $3, version = version + 1 WHERE id = $1
 RETURNING {COLUMNS}
@@ -109,7 +109,7 @@ RETURNING {COLUMNS}
 
 
 async def prepare(tx: Tx, order_id: str, *, code_url: str | None, prepay_id: str | None) -> Order:
-    """Note how it can be paid."""
+    """Record the way to pay."""
     row = await tx.fetchrow(PREPARE, order_id, code_url, prepay_id)
     assert row is not None
     return order_of(row)
@@ -134,7 +134,7 @@ async def pay(
     subscription_id: str,
     problem: str | None = None,
 ) -> Order | None:
-    """``subscription_id`` is the one that the money went to, which need not be the one it was ordered for."""
+    """``subscription_id`` is the one that received the payment, which may differ from the ordered one."""
     return _found(
         await tx.fetchrow(PAY, old.id, old.version, transaction_id, paid_at, entitlement_id, problem, subscription_id)
     )
@@ -174,7 +174,7 @@ async def fail_refund(tx: Tx, old: Order, problem: str) -> Order | None:
     return _found(await tx.fetchrow(FAIL_REFUND, old.id, old.version, problem))
 
 
-# One whose payment nobody told of was paid all the same.
+# Also for an order whose payment was never reported.
 REFUND = f"""
 UPDATE headrace.payment_orders
 SET status = 'REFUNDED', refunded_at = coalesce($3, now()), paid_at = coalesce(paid_at, $3, now()),
@@ -197,7 +197,7 @@ UPDATE headrace.payment_orders SET problem = $2, version = version + 1 WHERE id 
 
 
 async def note_problem(tx: Tx, order_id: str, problem: str) -> bool:
-    """For an operator to look at; False where it was noted before."""
+    """Record a problem for an operator; False if it was recorded before."""
     return await tx.count(NOTE_PROBLEM, order_id, problem) == 1
 
 
@@ -217,13 +217,13 @@ SELECT problem, count(*) FROM headrace.payment_orders WHERE problem IS NOT NULL 
 
 
 async def count_problems(tx: Tx) -> dict[str, int]:
-    """How many orders somebody has to look at, by what is wrong."""
+    """Number of orders with problems, by problem."""
     return {row["problem"]: row["count"] for row in await tx.fetch(COUNT_PROBLEMS)}
 
 
-# The time is moved before WeChat Pay is asked, so that two processes do not ask about the same order. An order that was
-# closed here may have been paid all the same: it is asked about after its end, and again after twice that time, for a
-# week. One question is not enough, for the process that asks it may be killed.
+# checked_at moves before the query, so that two processes do not query the same order. An order closed here may have
+# been paid nevertheless: it is queried after its end, and again after twice that time, for a week. One query is not
+# enough, because the process may be killed.
 CLAIM_UNCHECKED = f"""
 UPDATE headrace.payment_orders SET checked_at = coalesce($1, now()) WHERE id IN (
   SELECT id FROM headrace.payment_orders
@@ -239,7 +239,7 @@ RETURNING {COLUMNS}
 
 
 async def claim_unchecked(tx: Tx, *, older_than: timedelta, limit: int, now: datetime | None = None) -> Sequence[Order]:
-    """Open orders of which nobody has asked for a while, and those that were closed before their time, at its end."""
+    """Claim open orders that were not queried for a while, and early closed ones after their end."""
     return [order_of(row) for row in await tx.fetch(CLAIM_UNCHECKED, now, older_than, limit)]
 
 
@@ -255,7 +255,7 @@ async def list_orders(
     older_than: Mark | None = None,
     limit: int,
 ) -> list[Order]:
-    """Newest first; ``has_problem`` takes only those that somebody has to look at."""
+    """Newest first; ``has_problem`` selects only orders with a problem."""
     where = Where().eq("user_id", user_id).eq("status", status).older_than(("created_at", "id"), older_than)
     where = where.is_null("problem", False if has_problem else None)
     rows = await tx.fetch(
@@ -268,7 +268,7 @@ OPENID = "SELECT wechat_openid FROM headrace.users WHERE id = $1"
 
 
 async def find_openid(tx: Tx, user_id: str) -> str | None:
-    """Who the user is to WeChat."""
+    """The user's WeChat openid."""
     openid: str | None = await tx.fetchval(OPENID, user_id)
     return openid
 
@@ -288,5 +288,5 @@ WHERE user_id = $1 AND (code_url IS NOT NULL OR prepay_id IS NOT NULL OR refund_
 
 
 async def forget(tx: Tx, user_id: str) -> int:
-    """What a deleted account leaves are ids, sums and times."""
+    """Remove free text and payment references of a deleted user's orders; ids, sums and times stay."""
     return await tx.count(FORGET, user_id)

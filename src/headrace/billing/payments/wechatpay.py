@@ -1,7 +1,7 @@
-"""WeChat Pay API v3, as far as orders need it. Nobody calls it while a transaction is open.
+"""A client of WeChat Pay API v3 for orders and refunds. It is never called inside a transaction.
 
-The vendor's Python clients always send to WeChat Pay's address, block, and drop all certificates when they cannot fetch
-new ones: so sending is done here, on httpx, and signing in ``signing``. Nothing of a request is logged.
+The vendor's Python clients have a fixed address, block, and drop all certificates when fetching new ones fails: so this
+client sends with httpx and signs with ``signing``. Requests are not logged.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ log = logs.get(__name__)
 
 T = TypeVar("T")
 
-_LONGEST_ANSWER = 256 * 1024
+_MAX_RESPONSE_BYTES = 256 * 1024
 _TRANSACTIONS = "/v3/pay/transactions"
 _REFUNDS = "/v3/refund/domestic/refunds"
 
@@ -38,7 +38,7 @@ class WeChatPay:
     def __init__(self, config: WeChatPayConfig) -> None:
         self.config = config
         self._private_key = _private_key(config)
-        self.keys = PlatformKeys(_given_key(config), None if config.public_key else self._fetch_certificates)
+        self.keys = PlatformKeys(_configured_key(config), None if config.public_key else self._fetch_certificates)
         self._http = httpx.AsyncClient(
             base_url=config.base_url.rstrip("/"), timeout=config.timeout.total_seconds(), follow_redirects=False
         )
@@ -53,7 +53,7 @@ class WeChatPay:
         await self.close()
 
     async def prepare(self, order: Order, *, openid: str | None) -> tuple[str | None, str | None]:
-        """(code_url, prepay_id): how to pay this order. Asked again for the same order, it is the same order."""
+        """(code_url, prepay_id): the way to pay this order. Idempotent by order."""
         body = {
             "appid": self.config.app_id,
             "mchid": self.config.mch_id,
@@ -74,7 +74,7 @@ class WeChatPay:
         return code_url, prepay_id
 
     async def find_trade(self, order_id: str) -> Trade | None:
-        """What became of an order; None if WeChat Pay never heard of it."""
+        """The state of an order at WeChat Pay; None if it is unknown there."""
         status, answer = await self._ask("GET", f"{_TRANSACTIONS}/out-trade-no/{order_id}?mchid={self.config.mch_id}")
         if status == 404:
             return None
@@ -83,7 +83,7 @@ class WeChatPay:
         return _understood(trade_of, answer)
 
     async def close_order(self, order_id: str) -> None:
-        """Nobody can pay it any more. ``WeChatPayRefused`` if somebody has just paid."""
+        """Make an order unpayable. ``WeChatPayRefused`` if it was just paid."""
         status, answer = await self._ask(
             "POST", f"{_TRANSACTIONS}/out-trade-no/{order_id}/close", {"mchid": self.config.mch_id}
         )
@@ -91,7 +91,7 @@ class WeChatPay:
             raise _refusal(status, answer)
 
     async def refund(self, order: Order) -> Refund:
-        """Give all of it back. Asked again with the same refund id, it is the same refund."""
+        """Refund an order in full. Idempotent by refund id."""
         amount = {"refund": order.amount_cents, "total": order.amount_cents, "currency": order.currency}
         body = {
             "out_trade_no": order.id,
@@ -114,7 +114,7 @@ class WeChatPay:
         return _understood(refund_of, answer)
 
     def jsapi_parameters(self, prepay_id: str) -> dict[str, str]:
-        """What `wx.requestPayment` in a mini-program is called with."""
+        """The arguments of `wx.requestPayment` in a mini-program."""
         stamp, nonce, package = str(int(clock.now().timestamp())), secrets.token_hex(16), f"prepay_id={prepay_id}"
         signature = signing.sign(self._private_key, f"{self.config.app_id}\n{stamp}\n{nonce}\n{package}\n")
         return {
@@ -127,7 +127,7 @@ class WeChatPay:
         }
 
     def decrypt(self, resource: Mapping[str, Any]) -> bytes | None:
-        """What a notice is about; None if it was not encrypted with this merchant's key."""
+        """Decrypt a notice's resource; None if it was not encrypted with this merchant's key."""
         if resource.get("algorithm") != "AEAD_AES_256_GCM":
             return None
         try:
@@ -143,16 +143,16 @@ class WeChatPay:
     async def _ask(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, *, signed: bool = True
     ) -> tuple[int, dict[str, Any]]:
-        """The status and the answer; ``WeChatPayUnavailable`` for none, or one that WeChat Pay did not sign."""
+        """Status and answer; ``WeChatPayUnavailable`` without an answer, or for an unsigned one."""
         content = b"" if body is None else orjson.dumps(body)
         try:
-            # httpx limits each read; this limits them all together.
+            # httpx limits each read; this limits their total time.
             async with asyncio.timeout(2 * self.config.timeout.total_seconds()):
                 status, headers, raw = await self._send(method, path, content)
         except (httpx.HTTPError, TimeoutError) as exc:
             log.warning("wechatpay.unreachable", error=type(exc).__name__)
             raise WeChatPayUnavailable from None
-        # A refusal is often unsigned, and none of them makes anybody richer.
+        # Refusals are often unsigned, and a forged one gains nothing.
         if signed and 200 <= status < 300 and not await self.keys.verify(headers, raw):
             log.error("wechatpay.unsigned", status=status)
             raise WeChatPayUnavailable
@@ -172,18 +172,18 @@ class WeChatPay:
         if content:
             headers["Content-Type"] = "application/json"
         if self.config.public_key_id is not None:
-            headers["Wechatpay-Serial"] = self.config.public_key_id  # the key that we check answers by
+            headers["Wechatpay-Serial"] = self.config.public_key_id  # the key that verifies answers
         async with self._http.stream(method, path, content=content, headers=headers) as reply:
             raw = b""
             async for part in reply.aiter_raw():
                 raw += part
-                if len(raw) > _LONGEST_ANSWER:
+                if len(raw) > _MAX_RESPONSE_BYTES:
                     raise httpx.DecodingError("longer than any answer of WeChat Pay's")
             return reply.status_code, reply.headers, raw
 
     async def _fetch_certificates(self) -> Mapping[str, str]:
-        """The answer is not checked by a signature, for that needs its content; but only who has the merchant's APIv3
-        key can have encrypted it."""
+        """Fetch WeChat Pay's certificates. The answer's signature cannot be verified without them; but only a holder of
+        the merchant's APIv3 key can have encrypted it."""
         status, answer = await self._ask("GET", "/v3/certificates", signed=False)
         if status != 200:
             raise WeChatPayUnavailable
@@ -207,7 +207,7 @@ def _read(status: int, raw: bytes) -> dict[str, Any]:
 
 
 def _understood(read: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any]) -> T:
-    """An answer that says what we do not know is like none: one such order must not keep others from being checked."""
+    """Parse an answer; an unknown format counts as unavailable, so that one order does not block the others."""
     try:
         return read(answer)
     except (KeyError, ValueError, TypeError, AttributeError) as exc:
@@ -216,7 +216,7 @@ def _understood(read: Callable[[Mapping[str, Any]], T], answer: Mapping[str, Any
 
 
 def _refusal(status: int, answer: Mapping[str, Any]) -> WeChatPayRefused | WeChatPayUnavailable:
-    """4xx is final but for the few that WeChat Pay itself wants to be asked again after."""
+    """4xx is final, except for the few codes that WeChat Pay marks as retryable."""
     code = str(answer.get("code", status))[:64]
     log.warning("wechatpay.refused", status=status, code=code)
     if status >= 500 or status == 429 or code in ("SYSTEM_ERROR", "FREQUENCY_LIMITED"):
@@ -227,7 +227,7 @@ def _refusal(status: int, answer: Mapping[str, Any]) -> WeChatPayRefused | WeCha
 
 
 def trade_of(answer: Mapping[str, Any]) -> Trade:
-    """A payment out of an answer or a notice; ``KeyError``, ``ValueError`` or ``TypeError`` for what is none."""
+    """Parse a payment of an answer or a notice; raises ``KeyError``, ``ValueError`` or ``TypeError``."""
     amount = answer.get("amount") or {}
     return Trade(
         order_id=str(answer["out_trade_no"]),
@@ -266,12 +266,10 @@ def _private_key(config: WeChatPayConfig) -> RSAPrivateKey:
     try:
         return signing.load_private_key(config.private_key)
     except (ValueError, TypeError, UnsupportedAlgorithm):
-        raise WeChatPayMisconfigured(
-            "HEADRACE_WECHATPAY_PRIVATE_KEY_FILE holds no private key that can be read."
-        ) from None
+        raise WeChatPayMisconfigured("HEADRACE_WECHATPAY_PRIVATE_KEY_FILE holds no readable private key.") from None
 
 
-def _given_key(config: WeChatPayConfig) -> dict[str, RSAPublicKey]:
+def _configured_key(config: WeChatPayConfig) -> dict[str, RSAPublicKey]:
     if config.public_key is None or config.public_key_id is None:
         return {}
     try:
@@ -279,5 +277,5 @@ def _given_key(config: WeChatPayConfig) -> dict[str, RSAPublicKey]:
     except ValueError:
         key = None
     if not isinstance(key, RSAPublicKey):
-        raise WeChatPayMisconfigured("HEADRACE_WECHATPAY_PUBLIC_KEY_FILE holds no RSA public key that can be read.")
+        raise WeChatPayMisconfigured("HEADRACE_WECHATPAY_PUBLIC_KEY_FILE holds no readable RSA public key.")
     return {config.public_key_id: key}

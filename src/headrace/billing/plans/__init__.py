@@ -1,1 +1,1 @@
-"""What can be bought: plans, their price, their units and features."""
+"""Plans: price, units and features."""

@@ -1,4 +1,4 @@
-"""What can go wrong with plans."""
+"""Errors of plans."""
 
 from headrace.errors import Conflict, Invalid, NotFound
 
@@ -16,12 +16,12 @@ class PlanNameTaken(Conflict):
 
 
 class PlanInUse(Conflict):
-    """Somebody has this plan, or had it: set `is_active` to false instead, and nobody can buy it any more."""
+    """This plan is or was in use: set `is_active` to false instead, which ends its sale."""
 
     code = "plan_in_use"
 
 
 class PlanInvalid(Invalid):
-    """A plan cannot be like this."""
+    """A property of the plan is not valid."""
 
     code = "plan_invalid"

@@ -1,16 +1,16 @@
-"""A plan as it is stored."""
+"""Types of plans."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-# Seeded by migration 0014: everybody has it, month by month, without subscribing.
+# Seeded by migration 0014: every user has it, month by month, without a subscription.
 FREE_PLAN = "pln_00000000000000000000000000"
 
 
 @dataclass(frozen=True, slots=True)
 class PlanFacts:
-    """What an administrator says of a plan."""
+    """The properties of a plan that administrators set."""
 
     name: str
     price_cents: int
@@ -32,5 +32,5 @@ class Plan(PlanFacts):
 
     @property
     def is_for_sale(self) -> bool:
-        """What costs nothing is nothing to buy: the free plan comes by itself."""
+        """Whether it can be ordered; a free plan is granted without an order."""
         return self.is_active and self.price_cents > 0

@@ -1,4 +1,4 @@
-"""Plans over HTTP: the price list for everybody, the rest for administrators."""
+"""Routes of plans: the price list is public, the rest is for administrators."""
 
 from typing import Annotated
 
@@ -28,20 +28,20 @@ _CHANGE = (PlanNotFound, PreconditionFailed, InvalidIfMatch)
 
 @router.get("/plans", response_model=Page[PlanOut], summary="The price list")
 async def list_offered_plans(
-    caller: MaybeCaller,  # noqa: ARG001 - asked for to be counted
+    caller: MaybeCaller,  # noqa: ARG001 - required for rate limits
     db: Db,
 ) -> Page[PlanOut]:
-    """The plans on offer, in their order. Nobody needs an account to see them."""
+    """The plans on offer, in their order. No account is needed."""
     async with db.transaction(readonly=True) as tx:
         return Page(items=[PlanOut.of(plan) for plan in await service.list_offered(tx)])
 
 
 @router.get("/admin/plans", response_model=Page[PlanOut], summary="List all plans", responses=problems(InvalidCursor))
 async def list_plans(
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     paging: Paging,
-    is_active: Annotated[bool | None, Query(description="Only those that are on offer, or that are not.")] = None,
+    is_active: Annotated[bool | None, Query(description="Only plans on offer, or only the others.")] = None,
 ) -> Page[PlanOut]:
     """All plans, newest first."""
     listing = paging.of("plans", is_active=is_active)
@@ -54,11 +54,11 @@ async def list_plans(
     "/admin/plans",
     status_code=201,
     response_model=PlanOut,
-    summary="Make a plan",
+    summary="Create a plan",
     responses=problems(PlanNameTaken, *ONCE),
 )
 async def create_plan(body: PlanIn, caller: Admin, db: Db, once: CreateOnce) -> Response:
-    """Offer something to subscribe to: a price and units for a month."""
+    """Create a plan: a monthly price and units."""
 
     async def act(tx: Tx) -> Answer:
         plan = await service.create_plan(tx, caller.who, body.facts())
@@ -71,7 +71,7 @@ async def create_plan(body: PlanIn, caller: Admin, db: Db, once: CreateOnce) -> 
 @router.get("/admin/plans/{plan_id}", response_model=PlanOut, summary="Read a plan", responses=problems(PlanNotFound))
 async def get_plan(
     plan_id: PlanId,
-    caller: Admin,  # noqa: ARG001 - asked for to be let in
+    caller: Admin,  # noqa: ARG001 - required for authorization
     db: Db,
     response: Response,
 ) -> PlanOut:
@@ -89,7 +89,7 @@ async def get_plan(
 async def change_plan(
     plan_id: PlanId, body: PlanChangeIn, caller: Admin, db: Db, expected: ExpectedVersion, response: Response
 ) -> PlanOut:
-    """Change what is named; the rest stays. What was ordered or granted before keeps what the plan said then."""
+    """Change the named fields. Earlier orders and entitlements keep the former values."""
     async with db.transaction() as tx:
         plan = await service.change_plan(tx, caller.who, plan_id, body.changes(), expected=expected)
     return _shown(response, plan)
@@ -99,7 +99,7 @@ async def change_plan(
     "/admin/plans/{plan_id}", status_code=204, summary="Delete a plan", responses=problems(PlanInUse, *_CHANGE)
 )
 async def delete_plan(plan_id: PlanId, caller: Admin, db: Db, expected: ExpectedVersion) -> None:
-    """Remove a plan that nobody ever had. One that somebody had is no longer offered instead (`is_active`)."""
+    """Remove a plan that was never used. For a used one, set `is_active` to false instead."""
     async with db.transaction() as tx:
         await service.delete_plan(tx, caller.who, plan_id, expected=expected)
 

@@ -1,4 +1,4 @@
-"""Plans as the API shows them."""
+"""Request and response bodies of plans."""
 
 from datetime import datetime
 from typing import Annotated, Any, Self
@@ -14,11 +14,9 @@ _FEATURES = [{"feature": "units", "media_type": "VIDEO", "quality": "HIGH", "uni
 
 Name = Annotated[Line, Field(min_length=1, max_length=64, pattern=r"\S", examples=["Pro"])]
 Cents = Annotated[
-    int, Field(ge=0, le=100_000_000, description="For a month, in the currency's hundredths.", examples=[2900])
+    int, Field(ge=0, le=100_000_000, description="Monthly price in hundredths of the currency.", examples=[2900])
 ]
-Currency = Annotated[
-    str, Field(pattern="^[A-Z]{3}$", description="WeChat Pay takes CNY and nothing else.", examples=["CNY"])
-]
+Currency = Annotated[str, Field(pattern="^[A-Z]{3}$", description="WeChat Pay accepts only CNY.", examples=["CNY"])]
 Quota = Annotated[int, Field(ge=0, le=1_000_000_000, description="Units a month.", examples=[500])]
 Order = Annotated[int, Field(ge=-1_000_000, le=1_000_000, description="Its place in the price list.")]
 
@@ -49,13 +47,13 @@ class PlanIn(_Body):
 
 
 class PlanChangeIn(_Body):
-    """What is left out stays as it is. What was ordered or granted keeps what the plan said then."""
+    """Omitted fields stay unchanged. Earlier orders and entitlements keep the former values."""
 
     name: Name | None = None
     price_cents: Cents | None = None
     currency: Currency | None = None
     monthly_quota: Quota | None = None
-    features: Annotated[FeatureList | None, Field(description="Takes the place of all that were there.")] = None
+    features: Annotated[FeatureList | None, Field(description="Replaces all features.")] = None
     is_active: bool | None = None
     sort_order: Order | None = None
 
@@ -66,8 +64,8 @@ class PlanChangeIn(_Body):
         return self
 
     def changes(self) -> dict[str, Any]:
-        given: dict[str, Any] = {name: value for name, value in self if value is not None and name != "features"}
-        return given | ({} if self.features is None else {"features_json": _stored(self.features)})
+        values: dict[str, Any] = {name: value for name, value in self if value is not None and name != "features"}
+        return values | ({} if self.features is None else {"features_json": _stored(self.features)})
 
 
 class PlanOut(BaseModel):
@@ -75,17 +73,17 @@ class PlanOut(BaseModel):
 
     id: str = Field(examples=["pln_01h455vb4pex5vsknk084sn02q"])
     name: str = Field(examples=["Pro"])
-    price_cents: int = Field(description="For a month, in the currency's hundredths.", examples=[2900])
+    price_cents: int = Field(description="Monthly price in hundredths of the currency.", examples=[2900])
     currency: str = Field(examples=["CNY"])
     monthly_quota: int = Field(description="Units a month.", examples=[500])
     features: list[dict[str, Any]] = Field(examples=[_FEATURES])
     prices: list[dict[str, Any]] = Field(
-        description="The entries `units` of the features, with what is as by default: what each kind of file costs.",
+        description="The price of each kind of file: the `units` entries of the features, with all defaults.",
         examples=[_FEATURES],
     )
     is_active: bool = Field(description="Whether it is offered.")
     sort_order: int
-    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only this version.")
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
 

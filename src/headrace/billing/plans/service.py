@@ -1,6 +1,6 @@
-"""What administrators do with plans, and what everybody may see of them. Every change is audited.
+"""Verbs of plans. Every change is audited.
 
-What was granted or ordered keeps what the plan said then: orders and entitlements have their own copy.
+Orders and entitlements keep their own copy of the plan's values.
 """
 
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from headrace.billing.plans.model import FREE_PLAN, Plan, PlanFacts
 from headrace.database import Tx
 from headrace.sql import Mark
 
-_MOST_OFFERED = 100
+_MAX_OFFERED_PLANS = 100
 
 
 async def create_plan(tx: Tx, who: Who, facts: PlanFacts) -> Plan:
-    """Offer a plan. ``PlanNameTaken`` if there is one of this name."""
+    """Create a plan. ``PlanNameTaken`` if the name is in use."""
     plan = await store.insert_plan(tx, ids.new("pln"), facts)
     await audit.record(tx, who, Action.CREATED, _resource(plan), new=plan)
     return plan
@@ -29,14 +29,14 @@ async def create_plan(tx: Tx, who: Who, facts: PlanFacts) -> Plan:
 async def change_plan(
     tx: Tx, who: Who, plan_id: str, changes: Mapping[str, Any], *, expected: int | None = None
 ) -> Plan:
-    """Change what is named (fields of ``PlanFacts``); the same values again change nothing."""
+    """Change the named fields of ``PlanFacts``. Idempotent."""
     old = await _lock(tx, plan_id, expected)
     present = PlanFacts(**{field.name: getattr(old, field.name) for field in fields(PlanFacts)})
     facts = replace(present, **changes)
     if facts == present:
         return old
     if plan_id == FREE_PLAN and facts.price_cents != 0:
-        raise PlanInvalid("The free plan costs nothing: make another plan for what is to be paid.", field="price_cents")
+        raise PlanInvalid("The free plan has no price: create another plan for sale.", field="price_cents")
     new = await store.update_plan(tx, old, facts)
     if new is None:
         raise PreconditionFailed
@@ -45,10 +45,10 @@ async def change_plan(
 
 
 async def delete_plan(tx: Tx, who: Who, plan_id: str, *, expected: int | None = None) -> None:
-    """Remove a plan that nobody ever had; ``PlanInUse`` otherwise."""
+    """Remove a plan that was never used; ``PlanInUse`` otherwise."""
     old = await _lock(tx, plan_id, expected)
     if plan_id == FREE_PLAN:
-        raise PlanInUse("The free plan stays: set `is_active` to false, and nobody is given it any more.")
+        raise PlanInUse("The free plan cannot be deleted: set `is_active` to false to stop granting it.")
     if not await store.delete_plan(tx, old):
         raise PreconditionFailed
     await audit.record(tx, who, Action.DELETED, _resource(old), old=old)
@@ -62,7 +62,7 @@ async def get_plan(tx: Tx, plan_id: str) -> Plan:
 
 
 async def get_by_id_or_name(tx: Tx, plan: str) -> Plan:
-    """A plan as people name it."""
+    """A plan by its id or its name."""
     found = await store.find_plan(tx, plan) or await store.find_by_name(tx, plan)
     if found is None:
         raise PlanNotFound(field="plan")
@@ -71,7 +71,7 @@ async def get_by_id_or_name(tx: Tx, plan: str) -> Plan:
 
 async def list_offered(tx: Tx) -> list[Plan]:
     """The price list."""
-    return await store.list_offered(tx, limit=_MOST_OFFERED)
+    return await store.list_offered(tx, limit=_MAX_OFFERED_PLANS)
 
 
 async def list_plans(

@@ -49,7 +49,7 @@ async def find_plan(tx: Tx, plan_id: str) -> Plan | None:
 
 
 async def lock_plan(tx: Tx, plan_id: str) -> Plan | None:
-    """As it is, and as it stays until this transaction ends."""
+    """Read and lock it until this transaction ends."""
     row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", plan_id)
     return None if row is None else plan_of(row)
 
@@ -93,7 +93,7 @@ OFFERED = f"SELECT {COLUMNS} FROM headrace.plans WHERE is_active ORDER BY sort_o
 
 
 async def list_offered(tx: Tx, *, limit: int) -> list[Plan]:
-    """What is on offer, in the order of the price list."""
+    """Plans on offer, in the order of the price list."""
     return [plan_of(row) for row in await tx.fetch(OFFERED, limit)]
 
 
@@ -101,7 +101,7 @@ SELECT_PLANS = f"SELECT {COLUMNS} FROM headrace.plans"
 
 
 async def list_plans(tx: Tx, *, is_active: bool | None, older_than: Mark | None, limit: int) -> list[Plan]:
-    """All of them, newest first."""
+    """All plans, newest first."""
     where = Where().eq("is_active", is_active).older_than(("created_at", "id"), older_than)
     rows = await tx.fetch(
         f"{SELECT_PLANS} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}", *where.args, limit

@@ -1,4 +1,4 @@
-"""Plans, subscriptions and payments over HTTP."""
+"""Routes of plans, subscriptions and payments."""
 
 from fastapi import Depends, Request
 
@@ -9,12 +9,12 @@ from headrace.edge.routing import Router
 
 
 def create_router(payments: Payments) -> Router:
-    """The routes of buying, served with these payments."""
+    """All routes of buying."""
 
     async def give(request: Request) -> None:
         request.state.payments = payments
 
     router = Router(dependencies=[Depends(give)])
-    # The notices' path first: an order of that name there is none.
+    # The notices' path first, before /{order_id}.
     router.include(plans.router, subscriptions.router, notices.router, orders.router, orders.admin_router)
     return router

@@ -1,7 +1,7 @@
-"""Where WeChat Pay tells of payments and refunds.
+"""The route that receives WeChat Pay's notices of payments and refunds.
 
-It knows no problems (RFC 9457): an empty 204 says that a notice was taken, any other status with ``{"code": "FAIL"}``
-that it is to be sent again. It tries for about a day.
+WeChat Pay does not read problem details (RFC 9457): an empty 204 accepts a notice, any other status with
+``{"code": "FAIL"}`` requests it again. It retries for about a day.
 """
 
 from fastapi import Depends, Request, Response
@@ -25,10 +25,12 @@ from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
 
-_LONGEST_NOTICE = 64 * 1024
-_FAILED = {"model": NoticeOut, "description": "Not taken: it is to be sent again."}
+_MAX_NOTICE_BYTES = 64 * 1024
+_FAILED = {"model": NoticeOut, "description": "Not accepted: send it again."}
 
-router = Router(prefix="/v1/payments/wechat", tags=["Payments"], dependencies=[Depends(body_at_most(_LONGEST_NOTICE))])
+router = Router(
+    prefix="/v1/payments/wechat", tags=["Payments"], dependencies=[Depends(body_at_most(_MAX_NOTICE_BYTES))]
+)
 
 
 @router.post(
@@ -38,28 +40,28 @@ router = Router(prefix="/v1/payments/wechat", tags=["Payments"], dependencies=[D
     responses=dict.fromkeys((400, 401, 403, 404, 409, 503), _FAILED),
 )
 async def take_wechat_pay_notice(request: Request, db: Db, deps: PaymentsDep) -> Response:
-    """For WeChat Pay alone: a payment or a refund, signed by it and encrypted for this merchant. Nobody else can say
-    anything here. It is not counted against a rate limit, for all notices come from a few addresses."""
+    """For WeChat Pay only: a payment or a refund, signed by it and encrypted for this merchant. Requests of others are
+    refused. There is no rate limit, because all notices come from a few addresses."""
     who = facts_of(request).anonymous().acting_as(SYSTEM, ActorType.SYSTEM)
     try:
-        told = await read_notice(deps.wechatpay, request.headers, await request.body())
-        await _settle(db, deps, who, told)
+        notice = await read_notice(deps.wechatpay, request.headers, await request.body())
+        await _settle(db, deps, who, notice)
     except HeadraceError as exc:
-        # Foreseen: a forged one, an order that is not there yet, a database that is not there just now.
+        # Expected: a forged notice, an order that has not committed yet, a database that is away.
         log.warning("payment.notice_refused", error=exc.code)
         return _failed(exc)
     return Response(status_code=204)
 
 
-async def _settle(db: Database, payments: Payments, who: Who, told: Trade | Refund) -> None:
+async def _settle(db: Database, payments: Payments, who: Who, notice: Trade | Refund) -> None:
     try:
-        if isinstance(told, Trade):
-            await settlement.settle_trade(db, payments, who, told)
+        if isinstance(notice, Trade):
+            await settlement.settle_trade(db, payments, who, notice)
             return
         async with db.transaction() as tx:
-            await settlement.settle_refund(tx, who, told)
+            await settlement.settle_refund(tx, who, notice)
     except NoticeWrong as exc:
-        await settlement.note_wrong(db, who, told.order_id, exc)
+        await settlement.note_wrong(db, who, notice.order_id, exc)
         raise
 
 

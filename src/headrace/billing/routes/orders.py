@@ -1,4 +1,4 @@
-"""Orders over HTTP: how to pay them, what became of them, giving the money back."""
+"""Routes of orders: paying, state, refunds."""
 
 from typing import Annotated
 
@@ -39,10 +39,10 @@ async def list_orders(
     db: Db,
     paging: Paging,
     status: Annotated[OrderStatus | None, Query(description="Only those in this state.")] = None,
-    problem: Annotated[bool, Query(description="Only those that an operator has to look at.")] = False,
+    problem: Annotated[bool, Query(description="Only orders with a problem for an operator.")] = False,
     user_id: Owner = None,
 ) -> Page[OrderOut]:
-    """What you were asked to pay, newest first."""
+    """Your orders, newest first."""
     owner = owner_of(caller, user_id)
     listing = paging.of("payments", owner=owner or "*", status=status, problem=problem)
     async with db.transaction() as tx:
@@ -60,7 +60,7 @@ async def list_orders(
 
 @router.get("/{order_id}", response_model=OrderOut, summary="Read an order", responses=problems(OrderNotFound))
 async def get_order(order_id: OrderId, caller: Reader, db: Db, deps: PaymentsDep, response: Response) -> OrderOut:
-    """One order. `PAID` says that the money has come; `POST …/check` asks WeChat Pay at once."""
+    """One order. `PAID` means that the payment has arrived; `POST …/check` queries WeChat Pay at once."""
     async with db.transaction() as tx:
         return _shown(response, deps, await service.get_order(tx, caller, order_id))
 
@@ -72,11 +72,11 @@ async def get_order(order_id: OrderId, caller: Reader, db: Db, deps: PaymentsDep
     responses={200: {"content": {"image/png": {}}}, **problems(OrderNotPayable, *_ASK)},
 )
 async def get_order_qr_code(order_id: OrderId, caller: Reader, db: Db, deps: PaymentsDep) -> Response:
-    """The picture to scan with WeChat, of a `NATIVE` order that waits to be paid."""
+    """The image to scan with WeChat, for an unpaid `NATIVE` order."""
     async with db.transaction() as tx:
         order = await service.get_order(tx, caller, order_id)
     if order.status is not OrderStatus.PENDING or order.method is not PayMethod.NATIVE:
-        raise OrderNotPayable("There is nothing to scan: this order is over, or is paid within WeChat.")
+        raise OrderNotPayable("This order has no QR code: it has ended, or is paid within WeChat.")
     order = await ordering.prepare(db, deps, order.id)
     return Response(qr_png(order.code_url or ""), media_type="image/png", headers={"Cache-Control": "no-store"})
 
@@ -84,11 +84,11 @@ async def get_order_qr_code(order_id: OrderId, caller: Reader, db: Db, deps: Pay
 @router.post(
     "/{order_id}/check",
     response_model=OrderOut,
-    summary="Ask what became of an order",
+    summary="Check an order at WeChat Pay",
     responses=problems(NoticeWrong, *_ASK),
 )
 async def check_order(order_id: OrderId, caller: Writer, db: Db, deps: PaymentsDep, response: Response) -> OrderOut:
-    """Ask WeChat Pay now, instead of waiting for its notice or for the schedule that asks every minute."""
+    """Query WeChat Pay now, instead of waiting for its notice or for the schedule that queries every minute."""
     async with db.transaction() as tx:
         order = await service.get_order(tx, caller, order_id)
     _ = deps.wechatpay
@@ -104,8 +104,8 @@ async def check_order(order_id: OrderId, caller: Writer, db: Db, deps: PaymentsD
 async def refund_order(
     order_id: OrderId, body: RefundIn, caller: Admin, db: Db, deps: PaymentsDep, response: Response
 ) -> OrderOut:
-    """Give all of the money back. The units that are left of what it bought go with it, and the subscription with its
-    last period. Asked again, it is the same refund. `REFUNDING` until WeChat Pay says that it is done."""
+    """Refund the whole payment. Its remaining units are revoked, and the subscription's last period ends. Idempotent.
+    The state is `REFUNDING` until WeChat Pay confirms the refund."""
     async with db.transaction() as tx:
         order = await refunding.begin_refund(tx, caller, deps, order_id, reason=body.reason)
     return _shown(response, deps, await refunding.send_refund(db, deps, caller, order))
@@ -120,8 +120,8 @@ async def refund_order(
 async def resolve_order_problem(
     order_id: OrderId, body: ResolveIn, caller: Admin, db: Db, deps: PaymentsDep, response: Response
 ) -> OrderOut:
-    """Say that somebody has looked at the order's `problem`: it raises no alarm any more. Nothing else changes. While
-    it is still wrong, it is noted anew with WeChat Pay's next message."""
+    """Mark the order's `problem` as resolved, which ends its alarm. Nothing else changes. If the problem persists, it
+    is recorded again with WeChat Pay's next message."""
     async with db.transaction() as tx:
         return _shown(response, deps, await service.resolve_problem(tx, caller, order_id, reason=body.reason))
 

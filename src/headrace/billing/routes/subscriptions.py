@@ -1,4 +1,4 @@
-"""Subscriptions over HTTP: ordering, renewing, canceling, looking."""
+"""Routes of subscriptions: order, renew, cancel, read."""
 
 from typing import Annotated
 
@@ -56,12 +56,12 @@ _CHANGE = (SubscriptionNotFound, SubscriptionEnded, PreconditionFailed, InvalidI
     responses=problems(PlanNotFound, AlreadySubscribed, TooManyOrders, *_ORDER, *ONCE),
 )
 async def subscribe(body: SubscribeIn, caller: Writer, db: Db, deps: PaymentsDep, once: SubscribeOnce) -> Response:
-    """Order a plan. The answer says how to pay; the subscription is `ACTIVE` as soon as the money has come.
+    """Order a plan. The answer says how to pay; the subscription is `ACTIVE` as soon as the payment arrives.
 
-    Who has another plan upgrades by this: the full price is paid, the new period begins with the payment, the old
-    subscription ends, and the units that are left of it can be used until its period ends. Send an `Idempotency-Key`:
-    if WeChat Pay does not answer (503), the same request asks it again for the same order. While an order for the same
-    plan waits to be paid, the answer is that one; once one of your orders is paid, the others are closed.
+    Ordering another plan is an upgrade: the full price is paid, the new period begins with the payment, the old
+    subscription ends, and its remaining units can be used until its period ends. Send an `Idempotency-Key`: if WeChat
+    Pay does not answer (503), the same request repeats it for the same order. While an order for the same plan is
+    unpaid, the answer is that order; once one of your orders is paid, the others are closed.
     """
 
     closed: list[Order] = []
@@ -94,8 +94,8 @@ async def renew_subscription(
     once: RenewOnce,
     body: RenewSubscriptionIn | None = None,
 ) -> Response:
-    """Order the next month, at the plan's present price. It follows the present one without a gap; when that is over
-    already (`PAST_DUE`), it begins with the payment. While an order for it waits to be paid, the answer is that one."""
+    """Order the next month at the plan's present price. It follows the present one without a gap; after its end
+    (`PAST_DUE`) it begins with the payment. While an order for it is unpaid, the answer is that order."""
 
     closed: list[Order] = []
     method = PayMethod.NATIVE if body is None else body.method
@@ -112,7 +112,7 @@ async def renew_subscription(
 
 
 async def _payable(db: Database, payments: Payments, answered: Response) -> Response:
-    """The order's answer with what WeChat Pay says, who is asked after the commit: now, or again for a repetition."""
+    """Add WeChat Pay's way to pay to the answer, requested after the commit, also for a repeated request."""
     if answered.status_code != 201:
         return answered
     ordered = OrderedPlanOut.model_validate(orjson.loads(bytes(answered.body)))
@@ -130,7 +130,7 @@ async def list_subscriptions(
     status: Annotated[SubscriptionStatus | None, Query(description="Only those in this state.")] = None,
     user_id: Owner = None,
 ) -> Page[SubscriptionOut]:
-    """Your subscriptions, newest first, those that are over among them."""
+    """Your subscriptions, including ended ones, newest first."""
     owner = owner_of(caller, user_id)
     listing = paging.of("subscriptions", owner=owner or "*", status=status)
     async with db.transaction() as tx:
@@ -168,8 +168,8 @@ async def cancel_subscription(
     expected: ExpectedVersion,
     response: Response,
 ) -> SubscriptionOut:
-    """It ends with its period, and its units can be used until then; `resume` takes it back. One that is not paid for
-    ends at once, with its order."""
+    """End it with its period; its units can be used until then, and `resume` undoes it. An unpaid one ends at once,
+    with its order."""
     async with db.transaction() as tx:
         subscription, closed = await ordering.cancel(tx, caller, subscription_id, expected=expected)
     await settlement.close_at_wechatpay(db, deps, closed)
@@ -179,13 +179,13 @@ async def cancel_subscription(
 @router.post(
     "/{subscription_id}/resume",
     response_model=SubscriptionOut,
-    summary="Take a cancellation back",
+    summary="Resume a canceled subscription",
     responses=problems(SubscriptionUnpaid, *_CHANGE),
 )
 async def resume_subscription(
     subscription_id: SubscriptionId, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
 ) -> SubscriptionOut:
-    """Let a subscription that was canceled wait for its renewal after all, as long as its period runs."""
+    """Undo a cancellation while the period runs: the subscription waits for its renewal again."""
     async with db.transaction() as tx:
         return _shown(response, await service.resume(tx, caller, subscription_id, expected=expected))
 

@@ -22,7 +22,7 @@ async def find_entitlement(tx: Tx, entitlement_id: str) -> Entitlement | None:
 
 
 async def lock_entitlement(tx: Tx, entitlement_id: str) -> Entitlement | None:
-    """As it is, and as it stays until this transaction ends."""
+    """Read and lock it until this transaction ends."""
     row = await tx.fetchrow(f"{FIND} FOR NO KEY UPDATE", entitlement_id)
     return None if row is None else entitlement_of(row)
 
@@ -33,14 +33,14 @@ SELECT = f"SELECT {COLUMNS} FROM headrace.entitlements"
 async def list_entitlements(
     tx: Tx, *, user_id: str | None, status: EntitlementStatus | None, older_than: Mark | None, limit: int
 ) -> list[Entitlement]:
-    """Newest first, by their ids, which are in the order of time: somebody's are few, and everybody's have an index."""
+    """Newest first, ordered by id, which is in the order of time: a user has few, and the list of all has an index."""
     before = None if older_than is None else older_than[1]
     where = Where().eq("user_id", user_id).eq("status", status).below("id", before)
     rows = await tx.fetch(f"{SELECT} {where.sql} ORDER BY id DESC LIMIT ${where.next}", *where.args, limit)
     return [entitlement_of(row) for row in rows]
 
 
-# The guard: what is held or used cannot be taken away.
+# The guard: held and used units cannot be removed.
 ADJUST = f"""
 UPDATE headrace.entitlements
 SET quota_total = quota_total + $2, quota_left = quota_left + $2, updated_at = now()
@@ -50,19 +50,19 @@ RETURNING {COLUMNS}
 
 
 async def adjust_quota(tx: Tx, entitlement_id: str, units: int) -> Entitlement | None:
-    """Add to a quota, or take away what is left of it; None if that is not enough. A ledger entry goes with it."""
+    """Add to a quota, or remove remaining units; None if too few remain. The caller writes the ledger entry."""
     row = await tx.fetchrow(ADJUST, entitlement_id, units)
     return None if row is None else entitlement_of(row)
 
 
-# What is held is read from the queue: the ledger would have to be summed up.
+# Held units are read from the queue, which avoids summing up the ledger.
 BALANCE = """
 SELECT coalesce(sum(quota_total), 0)::bigint AS total, coalesce(sum(quota_left), 0)::bigint AS left,
        min(period_end) AS renews_at, (
          SELECT coalesce(sum(queued.units), 0)::bigint
          FROM headrace.tasks AS task
          JOIN headrace.task_queue AS queued ON queued.seq = task.queue_seq
-         -- Spelled out, for the index of lists: what is over may be millions.
+         -- States are spelled out to use the index of lists: there may be millions of ended tasks.
          WHERE task.user_id = $1
            AND task.status IN ('QUEUED', 'RUNNING', 'PREPROCESSING', 'DETECTING', 'INPAINTING', 'PACKAGING')
        ) AS held

@@ -1,4 +1,4 @@
-"""SQL for the ledger. Holds and settlements are written by headrace.hold_units and headrace.settle_holds alone."""
+"""SQL for the ledger. Only headrace.hold_units and headrace.settle_holds write holds and settlements."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -38,14 +38,14 @@ RETURNING {COLUMNS}
 
 
 async def insert_adjustment(tx: Tx, user_id: str, entitlement_id: str, units: int, *, key: str, reason: str) -> Entry:
-    """Units above 0 are granted, below 0 taken away; ``AdjustmentKeyReused`` for a key of before."""
+    """Positive units are granted, negative ones removed; ``AdjustmentKeyReused`` for a used key."""
     direction = Direction.CREDIT if units > 0 else Direction.DEBIT
     try:
         row = await tx.fetchrow(
             INSERT_ADJUSTMENT, ids.new("led"), user_id, entitlement_id, abs(units), direction, key, reason
         )
     except UniqueViolationError as exc:
-        # A partition's index has a name of its own; this table has one unique key that holds no id.
+        # Partitions' indexes have names of their own; this table has one unique key without an id.
         if "idempotency_key" not in (exc.constraint_name or "") and "user_id" not in (exc.constraint_name or ""):
             raise
         raise AdjustmentKeyReused from exc
@@ -63,14 +63,14 @@ WHERE user_id = $1 AND idempotency_key = ANY (ARRAY(
 
 
 async def find_adjustment(tx: Tx, user_id: str, key: str) -> Entry | None:
-    """The adjustment with this key, of this month or the last: who repeats a request may do so over midnight."""
+    """The adjustment with this key, of this month or the last: a request may be repeated after midnight."""
     row = await tx.fetchrow(FIND_ADJUSTMENT, user_id, key)
     return None if row is None else entry_of(row)
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """What of the ledger is wanted; None takes everything."""
+    """Filters of ledger entries; None does not filter."""
 
     user_id: str | None
     task_id: str | None = None
@@ -85,7 +85,7 @@ SELECT = f"SELECT {COLUMNS} FROM headrace.usage_ledger"
 
 
 def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> tuple[str, tuple[object, ...]]:
-    """By the index of a user, a task or an entitlement; everybody's by that of statuses, each on its own."""
+    """Uses the index of a user, a task or an entitlement; for all users that of statuses, one scan for each."""
     narrow = (wanted.user_id, wanted.task_id, wanted.entitlement_id, wanted.status)
     statuses = [wanted.status] if any(narrow) else list(EntryStatus)
     parts: list[str] = []
@@ -132,7 +132,7 @@ GROUP BY 1 ORDER BY 1
 
 
 async def used_by_day(tx: Tx, user_id: str, since: date, until: date) -> list[UsedDay]:
-    """Days on which something was settled, from ``since`` on and before ``until``; by UTC."""
+    """Days with settlements, from ``since`` and before ``until``, in UTC."""
     rows = await tx.fetch(USED_BY_DAY, user_id, _midnight(since), _midnight(until))
     return [UsedDay(row["day"], row["used"], row["released"], row["tasks"]) for row in rows]
 

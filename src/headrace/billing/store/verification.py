@@ -1,4 +1,4 @@
-"""SQL that reads the whole ledger and gives back what does not add up. A statement each, in one snapshot."""
+"""SQL that reads the whole ledger and returns inconsistencies: one statement for each rule, in one snapshot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.database import Row, Tx
 
-# Sums over everything: sorted in memory, by months, and for as long as it takes.
+# Settings for sums over the whole table: sorted in memory, by months, without a timeout.
 PREPARE = """
 SELECT set_config('work_mem', '256MB', true), set_config('statement_timeout', '600s', true),
        set_config('enable_partitionwise_aggregate', 'on', true)
@@ -20,16 +20,16 @@ SELECT (SELECT count(*) FROM headrace.usage_ledger) AS entries,
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What the entries of one entitlement add up to."""
+    """Sums of the entries of one entitlement."""
 
     entitlement_id: str
-    granted: int = 0  # less what was taken away by hand
-    held: int = 0  # less what was settled: still open
+    granted: int = 0  # minus units removed by hand
+    held: int = 0  # minus settled units: still open
     committed: int = 0
 
 
-# total = left + held + committed, all of it from the ledger alone. $1 to $4 are the sums of months that have left the
-# table; where these were not read, ($5) what they may explain and nobody can spend any more is left out.
+# total = left + held + committed, from the ledger alone. $1 to $4 are the sums of archived months; if these were not
+# read ($5), ended entitlements that they may explain are left out.
 ENTITLEMENTS = """
 WITH sums AS (
   SELECT entitlement_id,
@@ -72,7 +72,7 @@ async def unexplained_entitlements(tx: Tx, archived: Sequence[Sums], *, since: d
     return await tx.fetch(ENTITLEMENTS, *columns, since)
 
 
-# A hold and what settles it share their month. What is not settled belongs to a task that waits or runs.
+# A hold and its settlement share their month. An open hold belongs to a task that waits or runs.
 HOLDS = """
 WITH unsettled AS MATERIALIZED (
   SELECT coalesce(hold_id, id) AS hold_id, max(task_id) AS task_id,

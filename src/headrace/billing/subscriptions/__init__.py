@@ -1,1 +1,1 @@
-"""Who has which plan, until when, and how it goes on."""
+"""Subscriptions: a user's plan, its period and its renewal."""

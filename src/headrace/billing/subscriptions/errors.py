@@ -1,4 +1,4 @@
-"""What can go wrong with subscriptions."""
+"""Errors of subscriptions."""
 
 from headrace.errors import Conflict, NotFound
 
@@ -10,18 +10,18 @@ class SubscriptionNotFound(NotFound):
 
 
 class AlreadySubscribed(Conflict):
-    """You have this plan already: renew the subscription instead of ordering it once more."""
+    """You have this plan already: renew the subscription instead of ordering it again."""
 
     code = "already_subscribed"
 
 
 class SubscriptionEnded(Conflict):
-    """This subscription is over: subscribe anew."""
+    """This subscription has ended: subscribe again."""
 
     code = "subscription_ended"
 
 
 class SubscriptionUnpaid(Conflict):
-    """This subscription is not paid for yet: pay its order, or cancel it and subscribe anew."""
+    """This subscription is not paid yet: pay its order, or cancel it and subscribe again."""
 
     code = "subscription_unpaid"

@@ -1,4 +1,4 @@
-"""What others are told of subscriptions: ``subscription.activated``, ``.expiring``, ``.past_due``, ``.expired``,
+"""Events of subscriptions: ``subscription.activated``, ``.expiring``, ``.past_due``, ``.expired``,
 ``.canceled`` and ``.refunded``."""
 
 from headrace import outbox
@@ -7,7 +7,7 @@ from headrace.billing.subscriptions.model import Subscription
 from headrace.database import Tx
 
 
-async def tell(tx: Tx, who: Who, what: str, subscription: Subscription) -> None:
+async def append(tx: Tx, who: Who, what: str, subscription: Subscription) -> None:
     """Write ``subscription.WHAT`` in the transaction of the change."""
     event = outbox.Event(
         type=f"subscription.{what}",

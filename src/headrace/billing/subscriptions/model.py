@@ -1,4 +1,4 @@
-"""A subscription, and the moves that it may make."""
+"""Subscriptions and their state transitions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from enum import StrEnum
 class SubscriptionStatus(StrEnum):
     PENDING = "PENDING"  # ordered, not paid
     ACTIVE = "ACTIVE"
-    PAST_DUE = "PAST_DUE"  # its period is over, and its renewal is waited for
+    PAST_DUE = "PAST_DUE"  # its period is over, and its renewal is not paid
     CANCELED = "CANCELED"
     EXPIRED = "EXPIRED"
     REFUNDED = "REFUNDED"
@@ -18,12 +18,12 @@ class SubscriptionStatus(StrEnum):
 _S = SubscriptionStatus
 LIVE = (_S.ACTIVE, _S.PAST_DUE)
 
-# As headrace.subscription_may_move has it, and docs/why/states.md draws it.
+# The same as headrace.subscription_may_move; docs/why/states.md draws it.
 MOVES: Mapping[SubscriptionStatus, frozenset[SubscriptionStatus]] = {
     _S.PENDING: frozenset({_S.ACTIVE, _S.CANCELED, _S.EXPIRED, _S.REFUNDED}),
     _S.ACTIVE: frozenset({_S.PAST_DUE, _S.CANCELED, _S.EXPIRED, _S.REFUNDED}),
     _S.PAST_DUE: frozenset({_S.ACTIVE, _S.CANCELED, _S.EXPIRED, _S.REFUNDED}),
-    _S.CANCELED: frozenset({_S.ACTIVE, _S.REFUNDED}),  # ACTIVE: the money came after all
+    _S.CANCELED: frozenset({_S.ACTIVE, _S.REFUNDED}),  # ACTIVE: a late payment arrived
     _S.EXPIRED: frozenset({_S.ACTIVE, _S.REFUNDED}),
     _S.REFUNDED: frozenset(),
 }
@@ -54,13 +54,13 @@ class Subscription:
 
     @property
     def ends_when_over(self) -> bool:
-        """Whether its user has said that it shall not go on."""
+        """Whether it is canceled at the end of its period."""
         return self.canceled_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class RenewalConfig:
-    """How subscriptions end and go on."""
+    """Rules of renewal and expiry."""
 
-    grace_days: int = 7  # PAST_DUE for so long, then EXPIRED
-    notice_days: int = 3  # so long before the end subscription.expiring is told, and free units are granted ahead
+    grace_days: int = 7  # days in PAST_DUE before EXPIRED
+    notice_days: int = 3  # days before the end: subscription.expiring is published, and free units are granted ahead

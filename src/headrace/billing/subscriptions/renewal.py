@@ -1,7 +1,6 @@
-"""What time does to subscriptions: free units month by month, notices, ends. Run by a schedule that ships enabled.
+"""Time-driven changes of subscriptions: monthly free units, notices, ends. Run by a schedule that ships enabled.
 
-Each subscription is a transaction of its own, under its payer's lock; whatever was half done by one run is found by the
-next.
+Each subscription has its own transaction, under its payer's lock; the next run continues an interrupted one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,30 +20,30 @@ _BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What one run did."""
+    """Counts of one run."""
 
     granted: int = 0
-    told: int = 0
+    notified: int = 0
     ended: int = 0
     expired_entitlements: int = 0
 
 
 async def run_once(db: Database, config: RenewalConfig, *, now: datetime | None = None) -> Renewed:
-    """Do all that is due."""
+    """Grant, announce and end what is due."""
     async with db.transaction(readonly=True) as tx:
         at = await store.clock(tx, now)
     grace, notice = timedelta(days=config.grace_days), timedelta(days=config.notice_days)
     granted = 0
-    # Ahead, so that no minute of the new month is without.
+    # Ahead, so that the new month begins with units.
     for month in dict.fromkeys((calendar_month(at), calendar_month(at + notice))):
         granted += await _grant_free(db, *month)
 
     async def end(tx: Tx, subscription: Subscription) -> bool:
         return await _end(tx, subscription, at, grace)
 
-    told = await _each(db, lambda tx: store.list_expiring(tx, at, notice=notice, limit=_BATCH), _tell)
+    notified = await _each(db, lambda tx: store.list_expiring(tx, at, notice=notice, limit=_BATCH), _notify)
     ended = await _each(db, lambda tx: store.list_due(tx, at, grace=grace, limit=_BATCH), end)
-    return Renewed(granted, told, ended, await _expire(db, at))
+    return Renewed(granted, notified, ended, await _expire(db, at))
 
 
 async def _grant_free(db: Database, start: datetime, end: datetime) -> int:
@@ -64,13 +63,13 @@ async def _each(
     find: Callable[[Tx], Awaitable[Sequence[tuple[str, str]]]],
     act: Callable[[Tx, Subscription], Awaitable[bool]],
 ) -> int:
-    """Do it with each that is found, until a look finds nothing that it can be done with."""
+    """Apply ``act`` to each subscription found, until a query finds none that it changes."""
     total = 0
     while True:
         async with db.transaction(readonly=True) as tx:
-            found = await find(tx)
+            due = await find(tx)
         done = 0
-        for subscription_id, user_id in found:
+        for subscription_id, user_id in due:
             async with db.transaction() as tx:
                 await store.lock_payer(tx, user_id)
                 locked = await store.lock_subscription(tx, subscription_id)
@@ -80,28 +79,28 @@ async def _each(
             return total
 
 
-async def _tell(tx: Tx, subscription: Subscription) -> bool:
-    told = subscription.status is SubscriptionStatus.ACTIVE and await store.tell_expiring(tx, subscription)
-    if told:
-        await events.tell(tx, Who.system(), "expiring", subscription)
-    return told
+async def _notify(tx: Tx, subscription: Subscription) -> bool:
+    notified = subscription.status is SubscriptionStatus.ACTIVE and await store.mark_expiring_notified(tx, subscription)
+    if notified:
+        await events.append(tx, Who.system(), "expiring", subscription)
+    return notified
 
 
-async def _end(tx: Tx, found: Subscription, now: datetime, grace: timedelta) -> bool:
-    """Seen again under the lock: it may have been renewed meanwhile."""
-    if found.expire_at is None or found.expire_at > now:
+async def _end(tx: Tx, subscription: Subscription, now: datetime, grace: timedelta) -> bool:
+    """End it after a check under the lock: it may have been renewed meanwhile."""
+    if subscription.expire_at is None or subscription.expire_at > now:
         return False
     who = Who.system()
-    if found.status is SubscriptionStatus.ACTIVE:
-        if found.ends_when_over:
-            await service.end(tx, who, found, SubscriptionStatus.CANCELED)
-        elif found.auto_renew:
-            await service.fall_due(tx, who, found)
+    if subscription.status is SubscriptionStatus.ACTIVE:
+        if subscription.ends_when_over:
+            await service.end(tx, who, subscription, SubscriptionStatus.CANCELED)
+        elif subscription.auto_renew:
+            await service.fall_due(tx, who, subscription)
         else:
-            await service.end(tx, who, found, SubscriptionStatus.EXPIRED)
+            await service.end(tx, who, subscription, SubscriptionStatus.EXPIRED)
         return True
-    if found.status is SubscriptionStatus.PAST_DUE and found.expire_at + grace <= now:
-        await service.end(tx, who, found, SubscriptionStatus.EXPIRED)
+    if subscription.status is SubscriptionStatus.PAST_DUE and subscription.expire_at + grace <= now:
+        await service.end(tx, who, subscription, SubscriptionStatus.EXPIRED)
         return True
     return False
 

@@ -1,4 +1,4 @@
-"""Subscriptions as the API shows them."""
+"""Response bodies of subscriptions."""
 
 from datetime import datetime
 from typing import Self
@@ -18,18 +18,18 @@ class SubscriptionOut(BaseModel):
     user_id: str = Field(examples=["u_01h455vb4pex5vsknk084sn02q"])
     plan_id: str = Field(examples=["pln_01h455vb4pex5vsknk084sn02q"])
     status: SubscriptionStatus = Field(
-        description="`PENDING` until it is paid for; `PAST_DUE` when its period is over and its renewal is waited for."
+        description="`PENDING` until it is paid for; `PAST_DUE` when its period is over and its renewal is unpaid."
     )
-    started_at: datetime | None = Field(description="When it was paid for first.", examples=[_AT])
-    effective_at: datetime | None = Field(description="Since when it has run without a gap.", examples=[_AT])
-    expire_at: datetime | None = Field(description="The end of what is paid for.", examples=[_AT])
+    started_at: datetime | None = Field(description="When it was first paid.", examples=[_AT])
+    effective_at: datetime | None = Field(description="The start of its uninterrupted time.", examples=[_AT])
+    expire_at: datetime | None = Field(description="The end of the paid time.", examples=[_AT])
     canceled_at: datetime | None = Field(
-        description="Since when it is canceled; an `ACTIVE` one lasts to `expire_at` all the same."
+        description="When it was canceled; an `ACTIVE` one still lasts to `expire_at`."
     )
     auto_renew: bool = Field(
-        description="Whether it waits for its renewal when its period is over. Nothing is charged by itself."
+        description="Whether it waits for its renewal when its period is over. Nothing is charged automatically."
     )
-    version: int = Field(description="The `ETag`: send it as `If-Match` to change only what you have seen.")
+    version: int = Field(description="The `ETag`: send it as `If-Match` to change only this version.")
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
 

@@ -1,5 +1,5 @@
-"""SQL for subscriptions. Whoever changes what a user buys holds that user's lock (``lock_payer``), so that orders and
-subscriptions need no order among themselves in which they are locked."""
+"""SQL for subscriptions. Changes of a user's purchases hold that user's lock (``lock_payer``), so that orders and
+subscriptions need no locking order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ LOCK_PAYER = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.billing:' 
 
 
 async def lock_payer(tx: Tx, user_id: str) -> None:
-    """One change at a time to what this user buys, until this transaction ends."""
+    """Serialize changes of this user's purchases until this transaction ends."""
     await tx.execute(LOCK_PAYER, user_id)
 
 
@@ -34,7 +34,7 @@ CLOCK = "SELECT coalesce($1::timestamptz, now())"
 
 
 async def clock(tx: Tx, now: datetime | None = None) -> datetime:
-    """The database's time, for months are counted here."""
+    """The database's time, because months are computed in Python."""
     at: datetime = await tx.fetchval(CLOCK, now)
     return at
 
@@ -72,7 +72,7 @@ FOR NO KEY UPDATE
 
 
 async def lock_live(tx: Tx, user_id: str) -> Subscription | None:
-    """The one that the user has at present."""
+    """The user's live subscription."""
     return _found(await tx.fetchrow(FIND_LIVE, user_id))
 
 
@@ -103,12 +103,12 @@ RETURNING {COLUMNS}
 async def end(
     tx: Tx, old: Subscription, status: SubscriptionStatus, *, expire_at: datetime | None = None
 ) -> Subscription | None:
-    """CANCELED, EXPIRED or REFUNDED, from where it was seen."""
+    """Move to CANCELED, EXPIRED or REFUNDED from the state of ``old``."""
     return _found(await tx.fetchrow(END, old.id, old.version, status, expire_at, old.status))
 
 
-# Canceled before the end of what was paid for: only a newer subscription does that, for a user's own cancellation lets
-# the period run.
+# CANCELED before the end of the paid time: only a newer subscription does that; a user's own cancellation lets the
+# period run.
 LOCK_REPLACED = f"""
 SELECT {COLUMNS} FROM headrace.subscriptions
 WHERE user_id = $1 AND status = 'CANCELED' AND started_at IS NOT NULL AND expire_at > $2
@@ -118,7 +118,7 @@ FOR NO KEY UPDATE
 
 
 async def lock_replaced(tx: Tx, user_id: str, now: datetime) -> Subscription | None:
-    """The one with the longest paid time among those that others have replaced."""
+    """The replaced subscription with the longest paid time."""
     return _found(await tx.fetchrow(LOCK_REPLACED, user_id, now))
 
 
@@ -152,11 +152,11 @@ RETURNING {COLUMNS}
 
 
 async def shorten(tx: Tx, old: Subscription, expire_at: datetime) -> Subscription | None:
-    """Take its last period off."""
+    """Remove its last period."""
     return _found(await tx.fetchrow(SHORTEN, old.id, old.version, expire_at))
 
 
-SET_GOING_ON = f"""
+SET_AUTO_RENEW = f"""
 UPDATE headrace.subscriptions
 SET auto_renew = $3, canceled_at = CASE WHEN $4 THEN coalesce(canceled_at, now()) END, version = version + 1
 WHERE id = $1 AND version = $2 AND status = 'ACTIVE'
@@ -164,23 +164,23 @@ RETURNING {COLUMNS}
 """
 
 
-async def set_going_on(tx: Tx, old: Subscription, *, auto_renew: bool, canceled: bool) -> Subscription | None:
-    """Whether an active one goes on when its period is over."""
-    return _found(await tx.fetchrow(SET_GOING_ON, old.id, old.version, auto_renew, canceled))
+async def set_auto_renew(tx: Tx, old: Subscription, *, auto_renew: bool, canceled: bool) -> Subscription | None:
+    """Set whether an active one waits for its renewal at the end of its period."""
+    return _found(await tx.fetchrow(SET_AUTO_RENEW, old.id, old.version, auto_renew, canceled))
 
 
-TELL_EXPIRING = """
+MARK_EXPIRING_NOTIFIED = """
 UPDATE headrace.subscriptions SET expiring_told_for = expire_at
 WHERE id = $1 AND version = $2 AND expiring_told_for IS DISTINCT FROM expire_at
 """
 
 
-async def tell_expiring(tx: Tx, old: Subscription) -> bool:
-    """Note that its user is told of this end; False where that was done."""
-    return await tx.count(TELL_EXPIRING, old.id, old.version) == 1
+async def mark_expiring_notified(tx: Tx, old: Subscription) -> bool:
+    """Mark its expiry as announced; False if it was announced before."""
+    return await tx.count(MARK_EXPIRING_NOTIFIED, old.id, old.version) == 1
 
 
-# Those of one payer are changed under that payer's lock: here they are only found.
+# Only found here; each is changed under its payer's lock.
 DUE = """
 SELECT id, user_id FROM headrace.subscriptions
 WHERE status IN ('ACTIVE', 'PAST_DUE') AND expire_at <= $1 AND (status = 'ACTIVE' OR expire_at <= $1 - $2::interval)
@@ -195,18 +195,18 @@ ORDER BY expire_at LIMIT $3
 
 
 async def list_due(tx: Tx, now: datetime, *, grace: timedelta, limit: int) -> Sequence[tuple[str, str]]:
-    """(subscription, user) of those whose period is over, or whose grace is."""
+    """(subscription, user) of those whose period or grace is over."""
     return [(row["id"], row["user_id"]) for row in await tx.fetch(DUE, now, grace, limit)]
 
 
 async def list_expiring(tx: Tx, now: datetime, *, notice: timedelta, limit: int) -> Sequence[tuple[str, str]]:
-    """(subscription, user) of those that end soon and whose users were not told."""
+    """(subscription, user) of those that end soon and were not announced."""
     return [(row["id"], row["user_id"]) for row in await tx.fetch(EXPIRING, now, notice, limit)]
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which subscriptions to list; None is any."""
+    """Filters of subscriptions; None does not filter."""
 
     user_id: str | None = None
     status: SubscriptionStatus | None = None
@@ -237,7 +237,7 @@ SELECT id FROM headrace.subscriptions WHERE user_id = $1 AND status IN ('PENDING
 
 
 async def list_open(tx: Tx, user_id: str) -> list[str]:
-    """Those that are not over."""
+    """Ids of subscriptions that have not ended."""
     return [row["id"] for row in await tx.fetch(LIST_OPEN, user_id)]
 
 
@@ -248,8 +248,8 @@ async def forget(tx: Tx, user_id: str) -> int:
     return await tx.count(FORGET, user_id)
 
 
-USER_IS_THERE = "SELECT status <> 'DELETED' FROM headrace.users WHERE id = $1"
+USER_EXISTS = "SELECT status <> 'DELETED' FROM headrace.users WHERE id = $1"
 
 
-async def user_is_there(tx: Tx, user_id: str) -> bool:
-    return bool(await tx.fetchval(USER_IS_THERE, user_id))
+async def user_exists(tx: Tx, user_id: str) -> bool:
+    return bool(await tx.fetchval(USER_EXISTS, user_id))

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.outbox.administration import EventStatus, OutboxEvent, Overview
 from headrace.outbox.catalogue import EventType
-from headrace.outbox.presence import RelaySeen
+from headrace.outbox.presence import RelayRow
 
 EVENT_ID = "evt_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-11-15T10:28:55.577535Z"
@@ -65,7 +65,7 @@ class RelayOut(BaseModel):
     heartbeat_at: datetime
 
     @classmethod
-    def of(cls, relay: RelaySeen) -> Self:
+    def of(cls, relay: RelayRow) -> Self:
         return cls.model_validate(relay, from_attributes=True)
 
 

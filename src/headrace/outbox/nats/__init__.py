@@ -1,1 +1,1 @@
-"""Events for a broker: NATS JetStream, which keeps them for whoever subscribes there."""
+"""Events for a broker: NATS JetStream, which stores them for its subscribers."""

@@ -1,4 +1,4 @@
-"""Where the broker is, and what it is told."""
+"""Configuration of the connection to the broker."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,5 +15,5 @@ class NatsConfig:
     lease: timedelta = timedelta(seconds=30)
     ack_within: timedelta = timedelta(seconds=10)
     poll_every: timedelta = timedelta(seconds=1)
-    max_tries: int = 20  # of a message that the broker refuses for itself
+    max_tries: int = 20  # of a message that the broker refuses
     listen: bool = True

@@ -1,7 +1,7 @@
 """The sender of the broker: publishes messages in order, and removes those that the broker has confirmed.
 
-A message's id is its event's (``Nats-Msg-Id``): what is published twice, because a confirmation was lost, the broker
-drops within its window. A broker that is away is waited for, and nothing is lost.
+A message's id is its event's (``Nats-Msg-Id``): the broker drops duplicates within its window, which a lost
+confirmation causes. While the broker is away, the sender waits and no message is lost.
 """
 
 import asyncio
@@ -25,8 +25,8 @@ from headrace.outbox.nats.store import CHANNEL, Batch, Message
 
 log = logs.get(__name__)
 
-_AFTER_TROUBLE_S = 1.0
-_AWAY = (nats.errors.Error, OSError, TimeoutError, nats.js.errors.NoStreamResponseError)
+_RETRY_PAUSE_S = 1.0
+_CONNECTION_ERRORS = (nats.errors.Error, OSError, TimeoutError, nats.js.errors.NoStreamResponseError)
 
 
 class NatsSender:
@@ -37,23 +37,23 @@ class NatsSender:
         self.published = 0
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Publish until ``stop``, through whatever happens to the broker and the database."""
+        """Publish until ``stop``, and survive failures of the broker and the database."""
         listening = asyncio.create_task(self._waker.listen(self._db, CHANNEL)) if self._config.listen else None
         try:
             while not stop.is_set():
                 with FailuresLogged("nats.failed"):
                     try:
                         await self._publish_until(stop)
-                    except _AWAY as exc:
+                    except _CONNECTION_ERRORS as exc:
                         log.warning("nats.away", error=type(exc).__name__)
-                await pause(_AFTER_TROUBLE_S, stop=stop)
+                await pause(_RETRY_PAUSE_S, stop=stop)
         finally:
             if listening is not None:
                 listening.cancel()
 
     async def _publish_until(self, stop: asyncio.Event) -> None:
-        """On one connection, for as long as it is good. It comes back by our own loop, not by the library's: what waits
-        for a confirmation over a lost connection would wait for nothing."""
+        """Publish on one connection until it fails. This loop reconnects, not the library: a message that awaits its
+        confirmation on a lost connection would wait for ever."""
         client = await nats.connect(
             self._config.url, name="headrace", allow_reconnect=False, connect_timeout=5, error_cb=_quiet
         )
@@ -65,11 +65,11 @@ class NatsSender:
                 if await self.run_once(client, broker) == 0:
                     await self._waker.wait(self._config.poll_every.total_seconds(), stop=stop)
         finally:
-            with suppress(*_AWAY):
+            with suppress(*_CONNECTION_ERRORS):
                 await client.close()
 
     async def run_once(self, client: Client, broker: JetStreamContext) -> int:
-        """Publish one batch; gives how many were confirmed."""
+        """Publish one batch; returns the number of confirmed messages."""
         batch = await store.claim(self._db, limit=self._config.batch, lease=self._config.lease)
         if not (batch.messages or batch.orphans):
             return 0
@@ -87,7 +87,7 @@ class NatsSender:
     async def _publish(
         self, client: Client, broker: JetStreamContext, batch: Batch, confirmed: list[int], refused: list[int]
     ) -> None:
-        """Send them one after the other, and wait for all confirmations together."""
+        """Send messages in order, and wait for all confirmations together."""
         sent = []
         for message in batch.messages:
             if (body := self._body(client, message)) is None:
@@ -100,7 +100,7 @@ class NatsSender:
             for message, answer in sent:
                 try:
                     await answer
-                except nats.js.errors.APIError as exc:  # this one, and not the connection
+                except nats.js.errors.APIError as exc:  # this message failed, not the connection
                     log.error("nats.refused", event_id=message.event.event.id, error=str(exc), tries=message.tries)
                     refused.append(message.id)
                 else:

@@ -1,7 +1,7 @@
 """SQL of messages for the broker: a narrow row for each event that it has not confirmed.
 
-One sender at a time has the queue: so messages leave in the order of their rows, which is that of each aggregate. The
-end of its lease is the fence, as it is for the relay.
+One sender at a time holds the queue: so messages leave in the order of their rows, which is that of each aggregate. The
+end of its lease is the fence, as for the relay.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ SELECT id, event_id, event_type, event_version, aggregate_type, aggregate_id, us
        headers_json, created_at
 FROM headrace.outbox_events WHERE id = ANY ($1)
 """
-# What was confirmed is done; the rest is free for the next claim, or given up.
+# Confirmed messages are removed; the rest are released for the next claim, or given up.
 DONE = "DELETE FROM headrace.broker_messages WHERE id = ANY ($1) AND leased_until = $2"
 RELEASE = """
 UPDATE headrace.broker_messages
@@ -54,7 +54,7 @@ class Message:
 @dataclass(frozen=True, slots=True)
 class Batch:
     messages: tuple[Message, ...] = ()
-    orphans: tuple[int, ...] = ()  # whose events are gone
+    orphans: tuple[int, ...] = ()  # ids of messages whose events are gone
     leased_until: datetime | None = None
 
 
@@ -63,7 +63,7 @@ async def add(tx: Tx, positions: Sequence[int]) -> None:
 
 
 async def claim(db: Database, *, limit: int, lease: timedelta) -> Batch:
-    """Lease the first messages that wait; nothing while another sender has its lease."""
+    """Lease the first waiting messages; none while another sender holds the lease."""
     async with db.transaction() as tx:
         await tx.execute(ONE_AT_A_TIME)
         rows = sorted(await tx.fetch(CLAIM, limit, lease), key=lambda row: int(row["id"]))
@@ -80,7 +80,7 @@ async def claim(db: Database, *, limit: int, lease: timedelta) -> Batch:
 async def settle(
     db: Database, batch: Batch, *, confirmed: Sequence[int], refused: Sequence[int], max_tries: int
 ) -> None:
-    """Remove what the broker has, and let go of the rest; what it refuses too often is given up."""
+    """Remove confirmed messages, release the rest, and give up those that were refused too often."""
     done = [*confirmed, *batch.orphans]
     left = [message.id for message in batch.messages if message.id not in set(confirmed)]
     async with db.transaction() as tx:
@@ -93,7 +93,7 @@ FORGET = "DELETE FROM headrace.broker_messages"
 
 
 async def forget_all(tx: Tx) -> int:
-    """Nothing waits for the broker any more; says how much did."""
+    """Delete all messages for the broker; returns their number."""
     return await tx.count(FORGET)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from headrace.removal.paths import KINDS
 
 _STRIP = 512
+_PNG_XMP = "XML:com.adobe.xmp"
 _SHALLOW = "more than 8 bits a colour become 8"
 _GREY = ("1", "L", "LA", "La")
 _PROFILED_OTHERWISE = ("CMYK", "LAB")
@@ -59,6 +60,8 @@ def read(source: str) -> tuple[Any, Original]:
             )
         original = Original("JPEG" if opened.format == "MPO" else opened.format or "PNG", _is_grey(opened.mode))
         original.notes = _losses(opened, frames)
+        if _has_credentials(source):
+            original.notes.append("its Content Credentials (C2PA) do not fit a changed picture, and are not kept")
         original.own = _packing(opened, source)
         original.deep = opened.format == "PNG" and _is_deep(opened)
         original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION})
@@ -95,6 +98,8 @@ def write(picture: Any, original: Original, path: str, kind: str) -> None:
     if original.transparency is not None and kind not in NO_TRANSPARENCY:
         image.putalpha(original.transparency)
     options = original.kept | _options(kind, original)
+    if kind == "PNG" and "xmp" in options:
+        options["pnginfo"] = _with_xmp(options.pop("xmp"))
     if kind == "TIFF" and _has_inner_notes(original):
         options.pop("compression", None)  # libtiff, which packs, cannot write these; larger is better than less
     try:
@@ -153,6 +158,21 @@ def _has_inner_notes(original: Original) -> bool:
     exif = Image.Exif()
     exif.load(original.kept.get("exif", b""))
     return not {int(inner) for inner in ExifTags.IFD}.isdisjoint(exif)
+
+
+def _with_xmp(xmp: bytes) -> Any:
+    """Pillow reads XMP of a PNG, and writes it only as the text that it is."""
+    from PIL.PngImagePlugin import PngInfo
+
+    notes = PngInfo()
+    notes.add_itxt(_PNG_XMP, xmp.decode("utf-8", "replace"))
+    return notes
+
+
+def _has_credentials(source: str) -> bool:
+    """Whether a file has a C2PA manifest: in a JPEG's APP11 segments, a PNG's caBX chunk or a WebP's C2PA chunk."""
+    content = Path(source).read_bytes()
+    return b"c2pa" in content and any(mark in content for mark in (b"jumb", b"caBX", b"C2PA"))
 
 
 def _is_grey(mode: str) -> bool:

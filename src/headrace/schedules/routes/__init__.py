@@ -1,4 +1,4 @@
-"""Schedules and their runs over HTTP."""
+"""Routes of schedules and runs."""
 
 from fastapi import Depends, Request
 
@@ -8,7 +8,7 @@ from headrace.tasks.routes.dependencies import TasksOrMake
 
 
 def create_router(deps: TasksOrMake) -> Router:
-    """Every route of this package, served with these tasks."""
+    """All routes of this package."""
 
     async def give(request: Request) -> None:
         request.state.tasks = deps

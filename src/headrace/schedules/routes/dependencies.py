@@ -1,4 +1,4 @@
-"""What these routes are given."""
+"""Dependencies of these routes."""
 
 from typing import Annotated
 
@@ -7,7 +7,7 @@ from fastapi import Depends, Path, Query
 from headrace.access import Caller, Scope
 from headrace.edge.authorization import scoped
 from headrace.schedules.schemas import EXECUTION_ID, SCHEDULE_ID
-from headrace.schedules.service import EVERYBODY
+from headrace.schedules.service import EVERY_USER
 from headrace.tasks.routes.dependencies import TasksDep
 
 Reader = Annotated[Caller, Depends(scoped(Scope.SCHEDULES_READ))]
@@ -16,7 +16,7 @@ ScheduleIdPath = Annotated[str, Path(max_length=255, examples=[SCHEDULE_ID])]
 ExecutionIdPath = Annotated[str, Path(max_length=255, examples=[EXECUTION_ID])]
 Word = Annotated[str | None, Query(max_length=255)]
 Owner = Annotated[
-    str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    str | None, Query(max_length=64, description="For administrators: the owner's id, or `*` for all users.")
 ]
 
 __all__ = ["ExecutionIdPath", "Owner", "Reader", "ScheduleIdPath", "TasksDep", "Word", "Writer", "owner_of"]
@@ -25,4 +25,4 @@ __all__ = ["ExecutionIdPath", "Owner", "Reader", "ScheduleIdPath", "TasksDep", "
 def owner_of(caller: Caller, user_id: str | None) -> str | None:
     if user_id is None:
         return caller.user_id
-    return None if user_id == EVERYBODY else user_id
+    return None if user_id == EVERY_USER else user_id

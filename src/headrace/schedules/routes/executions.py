@@ -1,4 +1,4 @@
-"""Looking at runs, canceling them, and why one does not start."""
+"""Routes of runs: read, cancel, explain."""
 
 from typing import Annotated
 
@@ -31,19 +31,18 @@ async def list_executions(
     caller: Reader,
     db: Db,
     paging: Paging,
-    schedule_id: Annotated[str | None, Query(max_length=255, description="Of this schedule.")] = None,
+    schedule_id: Annotated[str | None, Query(max_length=255, description="Only runs of this schedule.")] = None,
     status: Annotated[
         list[AsShown[ExecutionState]] | None,
-        Query(max_length=7, description="One of these; send it several times for several."),
+        Query(max_length=7, description="Only runs in this state; may be repeated."),
     ] = None,
     trigger: Trigger | None = None,
     type: Word = None,  # noqa: A002 - the parameter's name
-    due_after: Annotated[Instant | None, Query(description="Due from this time on.")] = None,
+    due_after: Annotated[Instant | None, Query(description="Due at or after this time.")] = None,
     due_before: Annotated[Instant | None, Query(description="Due before this time.")] = None,
     user_id: Owner = None,
 ) -> Page[ExecutionItemOut]:
-    """Runs of schedules, those that were due last first. A page may be short although more follow: `next_cursor`
-    says whether there are."""
+    """Runs of schedules, latest due time first. A page may be short although more follow: check `next_cursor`."""
     owner = owner_of(caller, user_id)
     states = sorted(set(status)) if status else None
     listing = paging.of(
@@ -84,8 +83,8 @@ async def get_execution(execution_id: ExecutionIdPath, caller: Reader, db: Db) -
 async def cancel_execution(
     execution_id: ExecutionIdPath, caller: Writer, turn: OwnTurn, db: Db, deps: TasksDep
 ) -> ExecutionOut:
-    """Cancel a run. One that waits is over at once. One that runs is told to stop, and is over when its handler has
-    stopped, or was killed. Canceling again changes nothing."""
+    """Cancel a run. A waiting one ends at once. A running one receives a stop request, and ends when its handler has
+    stopped or was killed. Idempotent."""
     async with turn, db.transaction() as tx:
         return ExecutionOut.of(await executions.cancel_execution(tx, deps, caller, execution_id))
 
@@ -97,6 +96,6 @@ async def cancel_execution(
     responses=problems(ExecutionNotFound),
 )
 async def explain_execution(execution_id: ExecutionIdPath, caller: Reader, db: Db) -> RunWhyOut:
-    """What stands between a run and its start: other runs of its schedule, no worker for its type, a limit."""
+    """What prevents the start of a run: other runs of its schedule, no worker for its type, a limit."""
     async with db.transaction() as tx:
         return RunWhyOut.of(await executions.explain_execution(tx, caller, execution_id))

@@ -1,4 +1,4 @@
-"""Making, reading, changing and running schedules."""
+"""Routes that create, read, change and run schedules."""
 
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from headrace.schedules.errors import (
 from headrace.schedules.model import Schedule
 from headrace.schedules.routes.dependencies import Owner, Reader, ScheduleIdPath, TasksDep, Word, Writer, owner_of
 from headrace.schedules.schemas import (
-    MOST_TIMES,
+    MAX_TIMES,
     DisabledOut,
     ExecutionOut,
     PreviewIn,
@@ -53,20 +53,20 @@ _WHEN = (CronInvalid, CronNeverDue, TimezoneUnknown)
 _REFUSED = (ScheduleInvalid, ScheduleNameTaken, TypeDenied, OverCap, *_WHEN)
 _CHANGE = (ScheduleNotFound, PreconditionFailed, InvalidIfMatch)
 Label = Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]
-Count = Annotated[int, Query(ge=1, le=MOST_TIMES, description="How many.")]
+Count = Annotated[int, Query(ge=1, le=MAX_TIMES, description="The number of due times.")]
 
 
 @router.post(
     "",
     status_code=201,
     response_model=ScheduleOut,
-    summary="Make a schedule",
+    summary="Create a schedule",
     responses=problems(*_REFUSED, TooManySchedules, *ONCE),
 )
 async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, deps: TasksDep, once: CreateOnce) -> Response:
-    """Make a schedule. What breaks a rule is named in `details.fields`. The type must be registered: declared by a
-    program, or alive in a worker, within `HEADRACE_TASK_TYPE_LIFETIME`; where no worker takes it now, `warnings` says
-    so. It must be one that you may submit, now and whenever it fires; users are held to caps."""
+    """Create a schedule. An invalid field is named in `details.fields`. The type must be registered: declared by a
+    program, or seen in a worker within `HEADRACE_TASK_TYPE_LIFETIME`; if no worker takes it now, `warnings` says so.
+    You must be allowed to submit the type, now and each time it fires; caps apply to users."""
 
     async def act(tx: Tx) -> Answer:
         schedule = await service.create_schedule(tx, deps, caller, body.spec())
@@ -80,10 +80,10 @@ async def create_schedule(body: ScheduleIn, caller: Writer, db: Db, deps: TasksD
 @router.post(
     "/preview",
     response_model=TimesOut,
-    summary="See when something would run",
+    summary="Preview due times",
     responses=problems(ScheduleInvalid, *_WHEN),
 )
-async def preview_schedule(body: PreviewIn, caller: Reader, db: Db) -> TimesOut:  # noqa: ARG001 - asked to be let in
+async def preview_schedule(body: PreviewIn, caller: Reader, db: Db) -> TimesOut:  # noqa: ARG001 - required for authorization
     """The next due times of an expression or an interval, before it is saved."""
     async with db.transaction(readonly=True) as tx:
         return TimesOut(times=list(await service.preview(tx, body.rhythm(), count=body.count, after=body.after)))
@@ -99,18 +99,16 @@ async def list_schedules(
     type: Word = None,  # noqa: A002 - the parameter's name
     enabled: bool | None = None,
     name: Annotated[str | None, Query(max_length=255, description="A part of the name, in any case.")] = None,
-    label: Annotated[
-        list[Label] | None, Query(max_length=8, description="`key=value`; send it several times for several.")
-    ] = None,
+    label: Annotated[list[Label] | None, Query(max_length=8, description="`key=value`; may be repeated.")] = None,
     user_id: Owner = None,
     internal: Annotated[
-        bool, Query(description="Schedules of the product itself, too, whose types begin with `headrace.`.")
+        bool, Query(description="Include the product's own schedules, whose types begin with `headrace.`.")
     ] = True,
 ) -> Page[ScheduleItemOut]:
     """Schedules, newest first."""
     owner = owner_of(caller, user_id)
-    asked = {"type": type, "enabled": enabled, "name": name, "label": label, "internal": internal}
-    listing = paging.of("schedules", owner=owner, everybody=owner is None, **asked)
+    filters = {"type": type, "enabled": enabled, "name": name, "label": label, "internal": internal}
+    listing = paging.of("schedules", owner=owner, everybody=owner is None, **filters)
     labels = dict(each.split("=", 1) for each in label or ())
     wanted = ScheduleFilter(owner, type, enabled, labels, name, internal)
     async with db.transaction() as tx:
@@ -140,7 +138,7 @@ async def update_schedule(
     expected: ExpectedVersion,
     response: Response,
 ) -> ScheduleOut:
-    """Change some of it. What runs goes on as it began."""
+    """Change some properties. Running runs are not affected."""
     async with db.transaction() as tx:
         changes = body.changes()
         schedule = await service.update_schedule(tx, deps, caller, schedule_id, changes, expected=expected)
@@ -149,7 +147,7 @@ async def update_schedule(
 
 @router.delete("/{schedule_id}", status_code=204, summary="Delete a schedule", responses=problems(*_CHANGE))
 async def delete_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
-    """Remove a schedule with its history. What runs goes on, as a task. To keep the history, disable it instead."""
+    """Remove a schedule with its history. Running runs continue as tasks. To keep the history, disable it instead."""
     async with db.transaction() as tx:
         await service.delete_schedule(tx, caller, schedule_id, expected=expected)
 
@@ -163,8 +161,8 @@ async def delete_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, e
 async def enable_schedule(
     schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, expected: ExpectedVersion, response: Response
 ) -> ScheduleOut:
-    """Let it run from now on. What was due while it was disabled is not made up for; a single run whose time has
-    passed is late, and `misfire_policy` says what becomes of it."""
+    """Let it run from now on. Times that were due while it was disabled are not caught up; for a single run whose time
+    has passed, `misfire_policy` applies."""
     async with db.transaction() as tx:
         schedule = await service.enable_schedule(tx, deps, caller, schedule_id, expected=expected)
         return await _shown(tx, deps, response, schedule)
@@ -184,9 +182,9 @@ async def disable_schedule(
     deps: TasksDep,
     expected: ExpectedVersion,
     response: Response,
-    cancel_pending: Annotated[bool, Query(description="Cancel its runs that have not begun, too.")] = False,
+    cancel_pending: Annotated[bool, Query(description="Also cancel its runs that have not begun.")] = False,
 ) -> DisabledOut:
-    """Let it fire no more. What runs goes on, and so does what waits, unless `cancel_pending` ends it."""
+    """Stop firing it. Running runs continue, and so do waiting ones, unless `cancel_pending` ends them."""
     async with turn, db.transaction() as tx:
         disabled = await service.disable_schedule(
             tx, deps, caller, schedule_id, expected=expected, cancel_pending=cancel_pending
@@ -203,8 +201,8 @@ async def disable_schedule(
     responses=problems(ScheduleNotFound, TypeDenied, ScheduleBusy, *ONCE),
 )
 async def run_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps: TasksDep, once: RunOnce) -> Response:
-    """Run it once, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`, or takes the place
-    of the oldest, or is refused (`schedule_busy`), as `overlap_policy` says."""
+    """Run it once now, beside its own times. With `max_concurrent` runs under way it waits as `PENDING`, replaces the
+    oldest run, or is refused (`schedule_busy`), depending on `overlap_policy`."""
 
     async def act(tx: Tx) -> Answer:
         execution = await service.run_schedule(tx, deps, caller, schedule_id)
@@ -217,7 +215,7 @@ async def run_schedule(schedule_id: ScheduleIdPath, caller: Writer, db: Db, deps
 @router.get(
     "/{schedule_id}/next",
     response_model=TimesOut,
-    summary="See when a schedule runs",
+    summary="List a schedule's next runs",
     responses=problems(ScheduleNotFound),
 )
 async def list_next_runs(schedule_id: ScheduleIdPath, caller: Reader, db: Db, count: Count = 5) -> TimesOut:
@@ -233,7 +231,7 @@ async def list_next_runs(schedule_id: ScheduleIdPath, caller: Reader, db: Db, co
     responses=problems(ScheduleNotFound),
 )
 async def get_schedule_statistics(schedule_id: ScheduleIdPath, caller: Reader, db: Db) -> ScheduleStatisticsOut:
-    """How it has done, and how long its last runs took."""
+    """Counts of its runs, and the duration of the last ones."""
     async with db.transaction() as tx:
         return ScheduleStatisticsOut.of(await service.get_statistics(tx, caller, schedule_id))
 

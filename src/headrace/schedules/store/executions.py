@@ -1,4 +1,4 @@
-"""SQL for looking at runs."""
+"""SQL that reads runs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from headrace.database import Row, Tx
 from headrace.schedules.model import Execution, ExecutionState, Trigger
 from headrace.sql import Mark, Where
 
-# A list looks at no more rows than this for one page: filters that no index serves make short pages, not slow ones.
-WALK = 2000
+# Rows scanned for one page: filters without an index make short pages, not slow ones.
+MAX_SCANNED_ROWS = 2000
 
 _COLUMNS = ", ".join(f"run.{name}" for name in Execution.__dataclass_fields__)
-# The stack and the result are for those who look at one run.
+# Lists leave out stack and result.
 _LISTED = ", ".join(
     f"NULL AS {name}" if name in ("result", "error_stack") else f"run.{name}" for name in Execution.__dataclass_fields__
 )
@@ -26,7 +26,7 @@ def _execution_of(row: Row) -> Execution:
 
 
 FIND = f"SELECT {_COLUMNS} FROM headrace.task_executions AS run WHERE run.execution_uid = $1"
-# Whose it is stands with the schedule.
+# The schedule's row has the owner.
 OWNER = """
 SELECT schedule.user_id FROM headrace.task_executions AS run
 JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = run.task_uid
@@ -43,7 +43,7 @@ LIST_OF_TASKS = f"SELECT {_LISTED} FROM headrace.task_executions AS run WHERE ru
 
 
 async def list_of_tasks(tx: Tx, task_ids: Sequence[str]) -> list[Execution]:
-    """The runs that these tasks run, without result and stack."""
+    """The runs of these tasks, without result and stack."""
     return [_execution_of(row) for row in await tx.fetch(LIST_OF_TASKS, list(task_ids))]
 
 
@@ -54,7 +54,7 @@ async def find_owner(tx: Tx, execution_uid: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionFilter:
-    """Which runs to list; None for what does not matter. Times are due times. ``user_id`` None is everybody's."""
+    """Filters of runs; None does not filter. Times are due times. ``user_id`` None means all users."""
 
     user_id: str | None
     schedule_uid: str | None = None
@@ -67,7 +67,7 @@ class ExecutionFilter:
 
 @dataclass(frozen=True, slots=True)
 class FoundExecutions:
-    """Runs without result and stack. ``resume`` is set when the look ended before the list did."""
+    """Runs without result and stack. ``resume`` is set when the scan limit ended the page early."""
 
     executions: Sequence[Execution]
     resume: Mark | None = None
@@ -76,18 +76,18 @@ class FoundExecutions:
 async def list_executions(
     tx: Tx, wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int
 ) -> FoundExecutions:
-    """Runs, those that were due last first."""
+    """Runs, latest due time first."""
     sql, args = listing(wanted, older_than=older_than, limit=limit)
     found: list[Execution] = []
     for row in await tx.fetch(sql, *args):
         if row["fits"]:
             found.append(_execution_of(row))
-        if row["walked"] == WALK and len(found) < limit:
+        if row["walked"] == MAX_SCANNED_ROWS and len(found) < limit:
             return FoundExecutions(found, resume=(row["scheduled_at"], row["execution_uid"]))
     return FoundExecutions(found)
 
 
-# Deleted ones are few, and looked up once.
+# Deleted schedules are few, and read once.
 _OF_SCHEDULES_THAT_ARE = (
     "run.task_uid <> ALL (ARRAY(SELECT uid FROM headrace.scheduled_tasks WHERE deleted_at IS NOT NULL))"
 )
@@ -95,36 +95,38 @@ _ORDER = "ORDER BY scheduled_at DESC, execution_uid DESC"
 
 
 def listing(wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
-    """The statement of a list and its arguments: one walk along the index that suits, the other filters on the way."""
+    """The statement of a list and its arguments: one scan of a suitable index, which applies the other filters."""
     walks: list[str] = []
     args: tuple[object, ...] = ()
-    for state in _walked_states(wanted):
-        where = _walk(Where(first=len(args) + 1), wanted, state, older_than)
+    for state in _scanned_states(wanted):
+        where = _scan_clauses(Where(first=len(args) + 1), wanted, state, older_than)
         walks.append(
             f"(SELECT *, row_number() OVER ({_ORDER}) AS walked FROM headrace.task_executions {where.sql} {_ORDER} "
-            f"LIMIT {WALK})"
+            f"LIMIT {MAX_SCANNED_ROWS})"
         )
         args += where.args
-    rest = _rest(Where(first=len(args) + 1), wanted)
+    rest = _remaining_clauses(Where(first=len(args) + 1), wanted)
     fits = " AND ".join((_OF_SCHEDULES_THAT_ARE, *rest.clauses))
     sql = (
         f"SELECT {_LISTED}, run.walked, {fits} AS fits FROM ({' UNION ALL '.join(walks)}) AS run "
-        f"WHERE ({fits}) OR run.walked = {WALK} "
+        f"WHERE ({fits}) OR run.walked = {MAX_SCANNED_ROWS} "
         f"ORDER BY run.scheduled_at DESC, run.execution_uid DESC LIMIT ${rest.next}"
     )
     return sql, (*args, *rest.args, limit)
 
 
-def _walked_states(wanted: ExecutionFilter) -> Sequence[ExecutionState | None]:
+def _scanned_states(wanted: ExecutionFilter) -> Sequence[ExecutionState | None]:
     if wanted.schedule_uid is not None or wanted.trigger is Trigger.MANUAL:
         return [None]
     if wanted.states:
         return wanted.states
-    # A user's runs, and those of a type, are indexed state by state; merged they are a list.
+    # Runs of a user, and of a type, are indexed by state; the scans are merged.
     return [None] if wanted.user_id is None and wanted.type is None else list(ExecutionState)
 
 
-def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, older_than: Mark | None) -> Where:
+def _scan_clauses(
+    where: Where, wanted: ExecutionFilter, state: ExecutionState | None, older_than: Mark | None
+) -> Where:
     whose = where.eq("task_uid", wanted.schedule_uid)
     where = whose.is_word("state", state, by_bytes=wanted.user_id is not None or wanted.type is not None)
     if wanted.schedule_uid is None:
@@ -140,7 +142,7 @@ def _walk(where: Where, wanted: ExecutionFilter, state: ExecutionState | None, o
     )
 
 
-def _rest(where: Where, wanted: ExecutionFilter) -> Where:
+def _remaining_clauses(where: Where, wanted: ExecutionFilter) -> Where:
     return (
         where.eq("run.user_id", wanted.user_id)
         .among("run.state", wanted.states)
@@ -151,7 +153,7 @@ def _rest(where: Where, wanted: ExecutionFilter) -> Where:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How a schedule's runs stand and how long they took, the last thousand that are over."""
+    """Counts of a schedule's open runs, and durations of the last thousand ended ones."""
 
     pending: int
     running: int
@@ -164,7 +166,7 @@ FIGURES = """
 WITH active AS (
   SELECT count(*) FILTER (WHERE state = 'pending') AS pending, count(*) FILTER (WHERE state = 'running') AS running
   FROM (
-    -- Each by its own small index, however long the history is.
+    -- Each by its own small index, for any length of history.
     SELECT state FROM headrace.task_executions
     WHERE task_uid = $1 AND state IN ('pending', 'running') AND task_id IS NOT NULL
     UNION ALL
@@ -190,7 +192,7 @@ async def read_figures(tx: Tx, schedule_uid: str) -> Figures:
     return Figures(*row)
 
 
-# The allowed states are pending, running, cancelled, and one statement cannot update a row twice: so there are two.
+# The allowed moves are pending, running, cancelled, and one statement cannot update a row twice: so there are two.
 START_HELD = """
 UPDATE headrace.task_executions
 SET state = 'running', run_by = 'nobody', started_at = clock_timestamp(), updated_at = now()
@@ -214,8 +216,8 @@ WHERE schedule.uid = counted.task_uid
 
 
 async def cancel_held(tx: Tx, execution_uids: Sequence[str], *, message: str | None = None) -> int:
-    """End runs that wait for a slot; gives how many, for some may have a task by now. The caller has locked their
-    schedules."""
+    """End runs that wait for a slot; returns their number, because some may have a task by now. The caller has locked
+    their schedules."""
     started = await tx.count(START_HELD, execution_uids) if execution_uids else 0
     if started:
         await tx.execute(CANCEL_HELD, execution_uids, message)
@@ -229,7 +231,7 @@ WHERE task_id = $1 AND state IN ('pending', 'running')
 
 
 async def note_reason(tx: Tx, task_id: str, message: str) -> None:
-    """Why a run is told to stop; it says so once it is cancelled. The caller has locked its task."""
+    """Record why a run is stopped; it shows once it is cancelled. The caller has locked its task."""
     await tx.execute(NOTE_REASON, task_id, message)
 
 
@@ -244,12 +246,12 @@ WHERE task_uid = $1 AND state = 'pending' AND task_id IS NOT NULL ORDER BY task_
 
 
 async def list_waiting(tx: Tx, schedule_uid: str, *, limit: int) -> list[str]:
-    """Runs that wait for a slot, the earliest first."""
+    """Runs that wait for a slot, earliest first."""
     return [row["execution_uid"] for row in await tx.fetch(WAITING, schedule_uid, limit)]
 
 
 async def list_queued(tx: Tx, schedule_uid: str) -> list[str]:
-    """The tasks of runs that have not begun, or have only just been claimed."""
+    """The tasks of runs that have not begun, or were just claimed."""
     return [row["task_id"] for row in await tx.fetch(QUEUED, schedule_uid)]
 
 
@@ -260,5 +262,5 @@ WHERE task_uid = $1 AND state IN ('pending', 'running') AND task_id IS NOT NULL 
 
 
 async def list_in_slots(tx: Tx, schedule_uid: str) -> list[str]:
-    """Runs that take up a slot of ``max_concurrent``; some of them if there are many."""
+    """Runs that occupy a slot of ``max_concurrent``; only some if there are many."""
     return [row["execution_uid"] for row in await tx.fetch(IN_SLOTS, schedule_uid)]

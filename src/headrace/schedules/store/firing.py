@@ -1,4 +1,4 @@
-"""SQL for firing: which schedules are due, and the runs of many of them in one statement."""
+"""SQL for firing: locks due schedules, and writes the runs of many in one statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from headrace.database import Database, Row, Tx
 from headrace.schedules.submission import PLAN_COLUMNS
 
-# Whoever has the row fires it; the others take the next ones. A row that is locked is somebody's at this moment.
+# The holder of the row lock fires it; other schedulers skip locked rows.
 LOCK_DUE = f"""
 SELECT {PLAN_COLUMNS}, schedule.cron_expr, schedule."interval", schedule.timezone, schedule.next_run,
        schedule.misfire_policy, coalesce($1, now()) AS at
@@ -19,25 +19,25 @@ FOR NO KEY UPDATE SKIP LOCKED
 """
 
 
-async def lock_due(tx: Tx, *, now: datetime | None, limit: int, but: Sequence[str] = ()) -> list[Row]:
-    """Schedules that are due, each kept by this transaction."""
-    return await tx.fetch(LOCK_DUE, now, limit, list(but))
+async def lock_due(tx: Tx, *, now: datetime | None, limit: int, exclude: Sequence[str] = ()) -> list[Row]:
+    """Lock due schedules."""
+    return await tx.fetch(LOCK_DUE, now, limit, list(exclude))
 
 
-# A statement of its own, after the locks: it sees what the last holders committed.
+# A statement of its own, after the locks: it sees the commits of the last lock holders.
 INSPECT = "SELECT uid, active, waiting, fired FROM headrace.inspect_schedules($1, $2, $3)"
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleActivity:
-    """How many runs of a schedule take up a slot, whether others wait for one, and which of the due times that were
-    asked about have fired already."""
+    """How many runs of a schedule occupy a slot, whether others wait for one, and which of the given due times have
+    fired already."""
 
     active: int
     waiting: bool
     fired: frozenset[datetime]
 
-    def waits_in_vain(self, max_concurrent: int) -> bool:
+    def can_start_waiting(self, max_concurrent: int) -> bool:
         return self.waiting and self.active < max_concurrent
 
 
@@ -52,7 +52,7 @@ COUNT_WAITING = "SELECT uid, waiting FROM headrace.count_waiting($1, $2)"
 
 
 async def count_waiting(tx: Tx, uids: Sequence[str], most: Sequence[int]) -> dict[str, int]:
-    """How many runs of each schedule wait for a slot, counted up to so many."""
+    """Count runs that wait for a slot, for each schedule up to its ``most``."""
     return {row["uid"]: row["waiting"] for row in await tx.fetch(COUNT_WAITING, uids, most)}
 
 
@@ -61,7 +61,7 @@ LIST_SUPERSEDED = "SELECT uid, execution_uid, task_id FROM headrace.superseded_e
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """A run that must make room for a later one of its schedule; without a task it only waits."""
+    """A run that a later one of its schedule replaces; without a task it only waits."""
 
     schedule_uid: str
     execution_uid: str
@@ -69,15 +69,15 @@ class Superseded:
 
 
 async def list_superseded(tx: Tx, uids: Sequence[str] | None, *, most: int | None) -> list[Superseded]:
-    """Of these schedules, or of all, what was not told to stop yet."""
+    """Superseded runs of these schedules, or of all, that were not stopped yet."""
     return [Superseded(*row) for row in await tx.fetch(LIST_SUPERSEDED, uids, most)]
 
 
 WAKE = "SELECT pg_notify('headrace_schedules', '')"
-# By the wall clock, after the locks: ends of one schedule are dated in the order in which they are counted.
+# clock_timestamp() after the locks: ends of one schedule are dated in the order of their counts.
 CLOCK = "SELECT clock_timestamp()"
 INSERT_RUNS = "SELECT headrace.insert_executions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)"
-# The runs that were refused count at once; no worker will ever end them.
+# Refused runs are counted at once, because no worker will end them.
 COUNT_REFUSED = """
 UPDATE headrace.scheduled_tasks AS schedule
 SET total_executions = total_executions + given.number, failure_executions = failure_executions + given.number,
@@ -90,10 +90,10 @@ FROM (
 ) AS given
 WHERE schedule.uid = given.uid
 """
-MOST_COUNTED = 2**31 - 1  # a schedule of every second whose first time was set to long ago comes that far
+MAX_SKIPPED = 2**31 - 1  # a schedule of every second with a first time long ago could exceed it
 ADVANCE = f"""
 UPDATE headrace.scheduled_tasks AS schedule
-SET next_run = given.next_run, skipped_runs = least(schedule.skipped_runs + given.skipped, {MOST_COUNTED}),
+SET next_run = given.next_run, skipped_runs = least(schedule.skipped_runs + given.skipped, {MAX_SKIPPED}),
     updated_at = now()
 FROM unnest($1::varchar[], $2::timestamptz[], $3::bigint[]) AS given (uid, next_run, skipped)
 WHERE schedule.uid = given.uid
@@ -121,17 +121,16 @@ WHERE first.due IS NOT NULL
 
 @dataclass(frozen=True, slots=True)
 class Upcoming:
-    """The next moment at which something is due, how long it is until then by the database's clock, and how many
-    schedules are due at it."""
+    """The next due time, the wait until then by the database's clock, and the number of schedules due at it."""
 
     due: datetime
     wait: timedelta
     schedules: int
 
 
-async def find_upcoming(db: Database, *, most: int, but: Sequence[str] = ()) -> Upcoming | None:
-    """What is due next, apart from these; counting stops at ``most``."""
-    rows = await db.fetch_alone(NEXT_DUE, most, list(but))
+async def find_upcoming(db: Database, *, most: int, exclude: Sequence[str] = ()) -> Upcoming | None:
+    """What is due next, without ``exclude``; counting stops at ``most``."""
+    rows = await db.fetch_alone(NEXT_DUE, most, list(exclude))
     return Upcoming(*rows[0]) if rows else None
 
 
@@ -143,14 +142,14 @@ async def time_until(tx: Tx, due: datetime) -> timedelta:
     return wait
 
 
-# Runs that wait for a slot, as many as there are slots. The schedules are locked by the caller.
+# Waiting runs, as many as there are free slots. The caller has locked the schedules.
 HELD = f"""
 SELECT {PLAN_COLUMNS}, held.execution_uid
 FROM headrace.waiting_executions($1) AS held
 JOIN headrace.scheduled_tasks AS schedule ON schedule.uid = held.uid
 ORDER BY schedule.uid, held.scheduled_at
 """
-GIVE_TASKS = "SELECT headrace.attach_tasks($1, $2)"
+ATTACH_TASKS = "SELECT headrace.attach_tasks($1, $2)"
 WAITING = """
 SELECT task_uid, execution_uid FROM headrace.task_executions
 WHERE task_uid = ANY ($1::varchar[]) AND state = 'pending' AND task_id IS NULL

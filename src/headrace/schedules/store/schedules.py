@@ -1,4 +1,4 @@
-"""SQL for schedules as people see and change them. Firing has its own (``store.firing``)."""
+"""SQL that reads and changes schedules. The SQL of firing is in ``store.firing``."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from headrace.sql import Mark, Where
 from headrace.tasks.store.tasks import INTERNAL
 
 _COLUMNS = ", ".join(f'"{name}"' if name == "interval" else name for name in Schedule.__dataclass_fields__)
-# Whoever sleeps until the next due time must hear that there may be an earlier one.
+# Wakes sleeping schedulers, because there may be an earlier due time.
 _WAKE = "pg_notify('headrace_schedules', '')"
 
 
@@ -33,7 +33,7 @@ INSERT INTO headrace.scheduled_tasks AS known
    enabled, max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent,
    overlap_policy, max_waiting, priority, labels, data)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
--- One that was deleted, and whose history is not yet gone, is there again.
+-- Restores a deleted schedule whose history is not yet purged.
 ON CONFLICT (uid) DO UPDATE
 SET (name, type, description, is_recurring, cron_expr, "interval", timezone, next_run, misfire_policy, enabled,
      max_duration_seconds, max_retries, timeout_grace_period, max_extension_seconds, max_concurrent, overlap_policy,
@@ -51,7 +51,7 @@ RETURNING {_COLUMNS}, {_WAKE}
 async def insert_schedule(
     tx: Tx, uid: ScheduleUid, spec: ScheduleSpec, *, user_id: str, next_run: datetime | None
 ) -> Schedule | None:
-    """Store a new one; None if there is one with this uid already, ``ScheduleNameTaken`` if its owner has this name."""
+    """Insert a schedule; None if the uid exists, ``ScheduleNameTaken`` if the owner uses the name."""
     try:
         async with tx.savepoint():
             row = await tx.fetchrow(INSERT, uid, user_id, spec.name, spec.type, *_values(spec, next_run))
@@ -73,12 +73,13 @@ def _name_taken(exc: asyncpg.UniqueViolationError, name: str) -> Exception:
     if exc.constraint_name != "uk_scheduled_tasks_user_name":
         return exc
     return ScheduleNameTaken(
-        f"Another schedule of this owner is called {name!r}: choose another name, or change that one.", fields=["name"]
+        f"Another schedule of this owner has the name {name!r}: choose another name, or change that one.",
+        fields=["name"],
     )
 
 
 FIND = f"SELECT {_COLUMNS} FROM headrace.scheduled_tasks WHERE uid = $1 AND deleted_at IS NULL"
-# NO KEY: runs that are inserted meanwhile refer to the row, and are not held up.
+# NO KEY: concurrent inserts of runs refer to the row, and are not blocked.
 LOCK = f"{FIND} FOR NO KEY UPDATE"
 
 
@@ -88,7 +89,7 @@ async def find_schedule(tx: Tx, uid: str) -> Schedule | None:
 
 
 async def lock_schedule(tx: Tx, uid: str) -> Schedule | None:
-    """The schedule as it is and stays until the transaction ends: nobody fires it, no run of it ends."""
+    """Lock the schedule until the transaction ends: it does not fire, and none of its runs ends."""
     row = await tx.fetchrow(LOCK, uid)
     return None if row is None else _schedule_of(row)
 
@@ -105,7 +106,7 @@ RETURNING {_COLUMNS}, {_WAKE}
 
 
 async def update_schedule(tx: Tx, uid: str, spec: ScheduleSpec, *, next_run: datetime | None) -> Schedule:
-    """Store the changed one. The caller has locked it."""
+    """Write a changed schedule. The caller has locked it."""
     try:
         async with tx.savepoint():
             row = await tx.fetchrow(UPDATE, uid, spec.name, *_values(spec, next_run))
@@ -123,11 +124,11 @@ WHERE uid = $1 AND deleted_at IS NULL
 
 
 async def delete_schedule(tx: Tx, uid: str) -> None:
-    """Nobody finds it any more, and it fires no more. The caller has locked it; ``purge_runs`` does the rest."""
+    """Mark it deleted: it is not found and does not fire. The caller holds its lock; ``purge_runs`` does the rest."""
     await tx.execute(DELETE, uid)
 
 
-# Whoever has one buries it; another process takes the next.
+# The lock holder purges it; another process takes the next.
 LOCK_DELETED = """
 SELECT uid FROM headrace.scheduled_tasks
 WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
@@ -135,47 +136,47 @@ WHERE deleted_at IS NOT NULL ORDER BY deleted_at LIMIT 1 FOR NO KEY UPDATE SKIP 
 
 
 async def lock_deleted(tx: Tx) -> str | None:
-    """The uid of a deleted schedule of which something is left."""
+    """The uid of a deleted schedule with remaining rows, locked."""
     uid: str | None = await tx.fetchval(LOCK_DELETED)
     return uid
 
 
-# Runs that move at this moment are left for the next time: who moves them may be waiting for the schedule.
+# Locked runs are left for the next call: their transaction may wait for the schedule.
 DELETE_RUNS = """
 DELETE FROM headrace.task_executions WHERE id IN (
   SELECT id FROM headrace.task_executions WHERE task_uid = $1
   ORDER BY scheduled_at DESC, execution_uid DESC LIMIT $2 FOR UPDATE SKIP LOCKED
 )
 """
-BURY = """
+DELETE_EMPTY_SCHEDULE = """
 DELETE FROM headrace.scheduled_tasks AS schedule
 WHERE uid = $1 AND NOT EXISTS (SELECT FROM headrace.task_executions AS run WHERE run.task_uid = schedule.uid)
 """
 
 
 async def purge_runs(tx: Tx, uid: str, *, limit: int) -> int:
-    """Remove some runs of a deleted schedule, and with the last of them the schedule; gives how many rows went. The
+    """Delete some runs of a deleted schedule, and with the last one the schedule; returns the number of rows. The
     caller has locked it."""
     gone = await tx.count(DELETE_RUNS, uid, limit)
-    return gone if gone == limit else gone + await tx.count(BURY, uid)
+    return gone if gone == limit else gone + await tx.count(DELETE_EMPTY_SCHEDULE, uid)
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFilter:
-    """Which schedules to list; None for what does not matter. ``user_id`` None is everybody's."""
+    """Filters of schedules; None does not filter. ``user_id`` None means all users."""
 
     user_id: str | None
     type: str | None = None
     enabled: bool | None = None
     labels: Mapping[str, str] | None = None
-    name: str | None = None  # a part of it
-    internal: bool = True  # those of the product itself, too
+    name: str | None = None  # a substring
+    internal: bool = True  # include the product's own
 
 
 async def list_schedules(
     tx: Tx, wanted: ScheduleFilter, *, older_than: Mark | None = None, limit: int
 ) -> Sequence[Schedule]:
-    """Schedules, newest first. There are thousands, not millions: a look at all of them is cheap enough."""
+    """Schedules, newest first. There are thousands, not millions: a full scan is cheap enough."""
     where = (
         Where()
         .is_null("deleted_at")

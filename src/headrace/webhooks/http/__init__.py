@@ -1,1 +1,1 @@
-"""A client for addresses that strangers choose: checked, pinned, and bounded in time and bytes."""
+"""An HTTP client for URLs chosen by users: addresses checked and pinned, time and bytes limited."""

@@ -1,8 +1,8 @@
-"""Which addresses a request may go to: public ones, and what an operator has opened.
+"""Decides which addresses a request may go to: public ones, and those that the operator allows.
 
-The ranges are those of IANA's special-purpose registries, and the few public addresses that clouds use themselves.
+The forbidden ranges are those of IANA's special-purpose registries and the few public addresses that clouds use.
 An IPv6 address that carries an IPv4 address is judged by that one, where a network really translates it (IPv4-mapped,
-NAT64), and refused otherwise (6to4, Teredo, IPv4-compatible): nobody needs those to be reached.
+NAT64), and refused otherwise (6to4, Teredo, IPv4-compatible): no receiver needs those.
 """
 
 from collections.abc import Sequence
@@ -55,14 +55,14 @@ _FORBIDDEN: Sequence[tuple[Network, str]] = [
 
 @dataclass(frozen=True, slots=True)
 class AddressPolicy:
-    """``local`` opens this machine, for development; ``networks`` are private ones where receivers of the operator's
-    own stand."""
+    """``local`` allows this machine, for development; ``networks`` are private networks of the operator's own
+    receivers."""
 
     local: bool = False
     networks: tuple[Network, ...] = ()
 
     def obstacle(self, address: Address) -> str | None:
-        """Why nothing may be sent there; None when it may."""
+        """Why the address is forbidden; None when it is allowed."""
         judged = plain(address)
         if self.opens(judged):
             return None
@@ -74,13 +74,13 @@ class AddressPolicy:
         return None
 
     def opens(self, address: Address) -> bool:
-        """Whether it is one of those that only this deployment allows."""
+        """Whether only this deployment's settings allow the address."""
         opened = (*_LOOPBACK, *self.networks) if self.local else self.networks
         return within(plain(address), opened)
 
 
 def plain(address: Address) -> Address:
-    """The address that is reached in the end, without a zone."""
+    """The address that is finally reached, without a zone."""
     if isinstance(address, IPv4Address):
         return address
     if (mapped := address.ipv4_mapped) is not None:

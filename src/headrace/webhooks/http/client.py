@@ -1,6 +1,6 @@
-"""Posting to strangers: one deadline over everything, a few kilobytes of the answer, no redirects, nothing unpacked.
+"""POST to untrusted receivers: one deadline for all steps, 4 KB of the answer, no redirects, no decompression.
 
-Connections are kept for each endpoint apart: two users may name one host, and the bytes that one user's receiver sends
+Connections are pooled per endpoint: two users may name one host, and the bytes that one user's receiver sends
 must never be read as the answer to another user's request. The caller limits how many connections are in use at once.
 """
 
@@ -23,22 +23,22 @@ from headrace.webhooks.http.targets import Target
 
 log = logs.get(__name__)
 
-LONGEST_BODY = 4096
-_LONGEST_ERROR = 300
+MAX_BODY_BYTES = 4096
+_MAX_ERROR_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
 class HttpConfig:
     policy: AddressPolicy = field(default_factory=AddressPolicy)
     kept_per_endpoint: int = 32
-    kept: int = 512  # idle connections of all endpoints; the one unused for longest is closed for another
+    kept: int = 512  # idle connections of all endpoints; beyond that the least recently used one is closed
     keep_alive: timedelta = timedelta(seconds=30)
     http2: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back: a status, or the reason why none did (``error``)."""
+    """The answer: a status, or the reason why there is none (``error``)."""
 
     duration: timedelta
     status: int | None = None
@@ -86,12 +86,12 @@ class HttpClient:
         headers: Mapping[str, str],
         *,
         endpoint_id: str,
-        timeout: timedelta,  # noqa: ASYNC109 - over all that is done, name look-up to last byte
+        timeout: timedelta,  # noqa: ASYNC109 - of all steps, from name lookup to last byte
         allow_ips: Sequence[Network] | None = None,
     ) -> Reply:
-        """Send this, and give what came of it; whatever the other side does is no exception here.
+        """Send the request and return the reply; a misbehaving receiver raises no exception.
 
-        Connections are reused by the same endpoint alone.
+        A connection is reused only by the same endpoint.
         """
         started = time.monotonic()
         reading = _Reading()
@@ -100,11 +100,11 @@ class HttpClient:
             async with asyncio.timeout(timeout.total_seconds()):
                 await self._exchange(key, target, body, headers, reading, allow_ips)
         except TimeoutError:
-            # The status is the answer. A body that does not end changes nothing about it.
+            # The status decides. A body that does not end does not change it.
             if reading.status is None:
                 return Reply(_since(started), error=f"no answer within {_seconds(timeout)}", kind="timeout")
         except AddressRefused as exc:
-            return Reply(_since(started), error=str(exc)[:_LONGEST_ERROR], kind="refused")
+            return Reply(_since(started), error=str(exc)[:_MAX_ERROR_LENGTH], kind="refused")
         except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as exc:
             if reading.status is None:
                 return Reply(_since(started), error=_explain(exc), kind=_kind(exc))
@@ -122,7 +122,7 @@ class HttpClient:
         url = httpcore.URL(
             scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
         )
-        # Whatever is packed is kept as it came: unpacking would let a few bytes become any number.
+        # A compressed body is kept as received: a few bytes could decompress into any number.
         sent = {"Host": target.authority, "Accept-Encoding": "identity", "Content-Length": str(len(body)), **headers}
         request = httpcore.Request("POST", url, headers=list(sent.items()), content=body)
         connection = await self._idle.take(key)
@@ -130,7 +130,7 @@ class HttpClient:
         try:
             await self._send(key, connection or self._make(target, allow_ips), request, reading)
         except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable):
-            # A connection that was kept may be closed by the other side just as we use it.
+            # The peer may close an idle connection just as we use it.
             if not reused or reading.status is not None:
                 raise
             await self._send(key, self._make(target, allow_ips), request, reading)
@@ -167,9 +167,9 @@ _Key = tuple[object, ...]
 
 
 class _IdleConnections:
-    """Connections that wait for the next request of their endpoint, the last used first.
+    """Idle connections by endpoint, the last used first.
 
-    Not httpcore's own pool: that one asks the system about each of its idle connections for every request.
+    Not httpcore's own pool, which polls each of its idle connections for every request.
     """
 
     def __init__(self, config: HttpConfig) -> None:
@@ -179,7 +179,7 @@ class _IdleConnections:
         self._is_closed = False
 
     async def take(self, key: _Key) -> httpcore.AsyncHTTPConnection | None:
-        """One that is still open; None if a new one has to be made."""
+        """An idle connection that is still open; None if a new one is needed."""
         while idle := self._by_endpoint.get(key):
             connection = idle[-1]
             self._forget(connection)
@@ -189,7 +189,7 @@ class _IdleConnections:
         return None
 
     async def keep(self, key: _Key, connection: httpcore.AsyncHTTPConnection) -> None:
-        """Have it for the endpoint's next request, as far as there is room."""
+        """Keep it for the endpoint's next request, within the limit."""
         if self._is_closed or len(self._by_endpoint.get(key, ())) >= self._config.kept_per_endpoint:
             await _close(connection)
             return
@@ -201,7 +201,7 @@ class _IdleConnections:
             await _close(oldest)
 
     async def close(self) -> None:
-        """End all of them; those in use are closed when they are given back."""
+        """Close all idle connections; those in use are closed when they are returned."""
         self._is_closed = True
         while self._by_age:
             connection = next(iter(self._by_age))
@@ -217,7 +217,7 @@ class _IdleConnections:
 
 
 def _has_surplus(connection: httpcore.AsyncHTTPConnection) -> bool:
-    """Whether more came than the answer: it would be read as the answer to the next request.
+    """Whether bytes follow the answer: they would be read as the answer to the next request.
 
     httpcore has no public name for this. Where its inner names change, connections are closed, and a test fails.
     """
@@ -229,13 +229,13 @@ def _has_surplus(connection: httpcore.AsyncHTTPConnection) -> bool:
 
 
 async def _close(connection: httpcore.AsyncHTTPConnection) -> None:
-    with suppress(Exception):  # the peer may be gone, and so shall we
+    with suppress(Exception):  # the peer may have closed it already
         await connection.aclose()
 
 
 @dataclass(slots=True)
 class _Reading:
-    """An answer as far as it has come."""
+    """The part of an answer that has arrived."""
 
     status: int | None = None
     retry_after: str | None = None
@@ -248,12 +248,12 @@ class _Reading:
         )
 
     def add(self, part: bytes) -> bool:
-        """Keep what fits; True when there is enough."""
-        self.content = (self.content + part)[:LONGEST_BODY]
-        return len(self.content) >= LONGEST_BODY
+        """Keep what fits; True when the limit is reached."""
+        self.content = (self.content + part)[:MAX_BODY_BYTES]
+        return len(self.content) >= MAX_BODY_BYTES
 
     def reply(self, duration: timedelta) -> Reply:
-        # PostgreSQL keeps no U+0000, and strangers send any bytes.
+        # PostgreSQL stores no U+0000, and receivers send any bytes.
         text = self.content.decode(errors="replace").replace("\0", "\ufffd")
         return Reply(duration, self.status, text or None, self.retry_after)
 
@@ -263,8 +263,8 @@ def _explain(exc: Exception) -> str:
     if isinstance(exc.__cause__, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in text:
         cause = exc.__cause__
         why = getattr(cause, "verify_message", None) or text
-        return f"the certificate is not valid: {why}"[:_LONGEST_ERROR]
-    return f"{_KINDS.get(_kind(exc), 'the connection failed')}: {text}"[:_LONGEST_ERROR].replace("\0", "")
+        return f"the certificate is not valid: {why}"[:_MAX_ERROR_LENGTH]
+    return f"{_KINDS.get(_kind(exc), 'the connection failed')}: {text}"[:_MAX_ERROR_LENGTH].replace("\0", "")
 
 
 _KINDS = {"protocol": "the answer is not valid HTTP", "tls": "TLS failed", "connection": "the connection failed"}

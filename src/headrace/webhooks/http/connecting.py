@@ -1,5 +1,5 @@
-"""Connections to checked addresses only. A name is resolved once, every answer is judged, and the connection goes to
-the very address that was judged: no second look-up, in which the answer might be another one, comes between.
+"""Connections to checked addresses only. A name is resolved once, every address is checked, and the connection goes to
+the checked address: there is no second lookup that could give another one (DNS rebinding).
 
 httpcore asks its network backend for each connection by name, and does TLS with that name itself; so SNI, the check of
 the certificate and the Host header stay as they are.
@@ -16,36 +16,36 @@ import httpcore
 from headrace.webhooks.http.addresses import Address, AddressPolicy, Network, parse, plain, within
 
 Resolve = Callable[[str, int], Awaitable[Sequence[Address]]]
-"""(host, port) → its addresses, the best first; raises ``OSError`` when there are none."""
+"""(host, port) → its addresses, best first; raises ``OSError`` when there are none."""
 
-_LOOK_UPS_AT_ONCE = 64
+_MAX_CONCURRENT_LOOKUPS = 64
 
 
 class AddressRefused(Exception):
-    """The name leads to where nothing may be sent."""
+    """The name resolves to a forbidden address."""
 
 
 class ThreadedResolver:
-    """The system's resolver, in threads of its own: the event loop has only four for everybody, and a server of names
-    that does not answer would take them all."""
+    """The system's resolver, in threads of its own: the event loop shares only four, and a DNS server that does not
+    answer would block them all."""
 
     def __init__(self) -> None:
-        self._threads = ThreadPoolExecutor(_LOOK_UPS_AT_ONCE, thread_name_prefix="headrace-dns")
+        self._threads = ThreadPoolExecutor(_MAX_CONCURRENT_LOOKUPS, thread_name_prefix="headrace-dns")
 
     async def __call__(self, host: str, port: int) -> Sequence[Address]:
-        found = await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host, port)
+        found = await asyncio.get_running_loop().run_in_executor(self._threads, _lookup, host, port)
         return list(dict.fromkeys(parse(str(entry[4][0])) for entry in found))
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _look_up(host: str, port: int) -> list[Any]:
+def _lookup(host: str, port: int) -> list[Any]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 class GuardedBackend(httpcore.AsyncNetworkBackend):
-    """Makes connections by one policy, and to one endpoint's allowed addresses where it has any."""
+    """Connects only to addresses that the policy and the endpoint's own ``allow_ips`` permit."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         raise failure
 
     def _checked(self, host: str, addresses: Sequence[Address]) -> Sequence[Address]:
-        """Those to try. One forbidden answer among others is reason enough: honest names do not mix the two."""
+        """The addresses to try. One forbidden address refuses the name: honest names do not mix the two."""
         for address in addresses:
             if (kind := self._policy.obstacle(address)) is not None:
                 raise AddressRefused(f"{host} leads to {address}, which is {kind}")

@@ -1,6 +1,6 @@
-"""A URL as a stranger writes it, taken apart once. What is checked here is what is connected to: nothing reads it anew.
+"""Parses a user's URL once. The parsed parts are checked and connected to: the URL is not parsed a second time.
 
-DNS names are only checked for their form; where they lead is looked up, and checked, when a connection is made.
+Only the form of DNS names is checked here; their addresses are resolved and checked on connecting.
 """
 
 import re
@@ -13,10 +13,10 @@ import idna
 from headrace.errors import Invalid
 from headrace.webhooks.http.addresses import Address, AddressPolicy
 
-LONGEST_URL = 2048
+MAX_URL_LENGTH = 2048
 _DEFAULT_PORTS = {"https": 443, "http": 80}
-_FIRST_FREE_PORT = 1024
-# Names that mean something only inside a network, and those that are no names of hosts at all.
+_FIRST_UNPRIVILEGED_PORT = 1024
+# Names that resolve only inside a network, and names that are not host names.
 _INTERNAL = (
     "localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan", "arpa", "onion",
     "invalid",
@@ -53,9 +53,9 @@ class Target:
 
 
 def parse_target(url: str, policy: AddressPolicy) -> Target:
-    """Take a URL apart; ``UrlRefused`` says what is wrong with it."""
-    if len(url) > LONGEST_URL:
-        raise UrlRefused(f"A webhook's URL has at most {LONGEST_URL} characters.", field="url")
+    """Parse a URL; raises ``UrlRefused`` with the fault."""
+    if len(url) > MAX_URL_LENGTH:
+        raise UrlRefused(f"A webhook's URL has at most {MAX_URL_LENGTH} characters.", field="url")
     if _UNWELCOME.search(url):
         raise _refused("it holds a blank, a backslash or a control character: encode it (%20)")
     try:
@@ -76,18 +76,20 @@ def parse_target(url: str, policy: AddressPolicy) -> Target:
 
 
 def _check_reach(target: Target, address: Address | None, policy: AddressPolicy) -> None:
-    """What the parts say together: literal addresses are judged here, and again when connected to."""
+    """Check address, scheme and port together; literal addresses are checked again on connecting."""
     if address is not None and (kind := policy.obstacle(address)) is not None:
         raise _refused(f"the address {target.host} is {kind}")
     opened = policy.opens(address) if address is not None else _is_local(target.host) or bool(policy.networks)
     if target.scheme == "http" and not opened:
-        raise _refused("it must begin with https://: nobody on the way may read or change what is sent")
-    if target.port < _FIRST_FREE_PORT and target.port not in (80, 443) and not opened:
-        raise _refused(f"port {target.port} belongs to other services: use 443, or one from {_FIRST_FREE_PORT} on")
+        raise _refused("it must begin with https://, so that deliveries cannot be read or changed on the way")
+    if target.port < _FIRST_UNPRIVILEGED_PORT and target.port not in (80, 443) and not opened:
+        raise _refused(
+            f"port {target.port} belongs to other services: use 443, or one from {_FIRST_UNPRIVILEGED_PORT} on"
+        )
 
 
 def _host(netloc: str, host: str, policy: AddressPolicy) -> tuple[str, Address | None]:
-    """The host in ASCII, and the address if it is one."""
+    """The host in ASCII, and its address if it is a literal one."""
     if netloc.startswith("["):
         try:
             address = IPv6Address(host)
@@ -101,7 +103,7 @@ def _host(netloc: str, host: str, policy: AddressPolicy) -> tuple[str, Address |
         raise _refused("it names no host")
     labels = name.split(".")
     if _NUMERIC.fullmatch(labels[-1]):
-        # What resolvers make of 2130706433, 0x7f.1 or 0177.0.0.1 is their secret: one way of writing it is enough.
+        # Resolvers differ about 2130706433, 0x7f.1 and 0177.0.0.1: only the usual form is accepted.
         try:
             plain = IPv4Address(name)
         except ValueError:
@@ -131,7 +133,7 @@ def _check_name(name: str, labels: list[str], policy: AddressPolicy) -> None:
             raise _refused(f"{name} is this machine itself; HEADRACE_WEBHOOK_LOCAL_TARGETS allows that")
         return
     if policy.networks:
-        return  # an operator with receivers of their own has names of their own for them
+        return  # an operator with private receivers names them as they like
     if len(labels) == 1 or labels[-1] in _INTERNAL:
         raise _refused(f"{name} is a name of an internal network")
 
@@ -141,7 +143,7 @@ def _is_local(name: str) -> bool:
 
 
 def _path(url: str) -> str:
-    """The path and the query as they are sent: what is not ASCII is percent-encoded, the rest is left as it is."""
+    """The path and query as sent: non-ASCII characters are percent-encoded, the rest is unchanged."""
     after_authority = url.partition("://")[2]
     start = re.search(r"[/?]", after_authority)
     path = after_authority[start.start() :] if start else "/"

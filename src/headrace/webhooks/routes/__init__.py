@@ -8,7 +8,7 @@ from headrace.webhooks.routes.dependencies import HooksOrMake
 
 
 def create_router(hooks: HooksOrMake) -> Router:
-    """Every route of this package, served with these."""
+    """All routes of this package."""
 
     async def give(request: Request) -> None:
         request.state.webhooks = hooks

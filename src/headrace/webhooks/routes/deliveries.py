@@ -1,4 +1,4 @@
-"""Reading deliveries, and sending them again."""
+"""Routes that read and resend deliveries."""
 
 from typing import Annotated
 
@@ -72,7 +72,7 @@ async def list_deliveries(
     responses=problems(DeliveryNotFound),
 )
 async def get_delivery(delivery_id: DeliveryIdPath, caller: Reader, db: Db) -> DeliveryOut:
-    """One attempt, with what was sent and what was answered."""
+    """One attempt, with its request and response."""
     async with db.transaction() as tx:
         return DeliveryOut.of(await resending.get_delivery(tx, caller, delivery_id))
 
@@ -85,8 +85,8 @@ async def get_delivery(delivery_id: DeliveryIdPath, caller: Reader, db: Db) -> D
     responses=problems(DeliveryNotFound, DeliveryUnderWay, EndpointNotActive, EndpointNotFound, *ONCE),
 )
 async def resend_delivery(delivery_id: DeliveryIdPath, caller: Writer, db: Db, once: ResendOnce) -> Response:
-    """Send its event to its endpoint once more, whatever came of it. The event's id stays the same, so that a receiver
-    which has it already can tell."""
+    """Send its event to its endpoint again, whatever the result was. The event's id stays the same, so that the
+    receiver can recognise a duplicate."""
 
     async def act(tx: Tx) -> Answer:
         delivery = await resending.resend(tx, caller, delivery_id)

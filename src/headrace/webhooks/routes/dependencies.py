@@ -1,4 +1,4 @@
-"""What these routes are given."""
+"""Dependencies of these routes."""
 
 from collections.abc import Callable
 from typing import Annotated
@@ -8,14 +8,14 @@ from fastapi import Depends, Path, Query, Request
 from headrace.access import Caller, Scope
 from headrace.edge.authorization import scoped
 from headrace.webhooks.schemas import DELIVERY_ID, ENDPOINT_ID
-from headrace.webhooks.service import EVERYBODY, Webhooks
+from headrace.webhooks.service import EVERY_USER, Webhooks
 
 Reader = Annotated[Caller, Depends(scoped(Scope.WEBHOOKS_READ))]
 Writer = Annotated[Caller, Depends(scoped(Scope.WEBHOOKS_WRITE))]
 EndpointIdPath = Annotated[str, Path(max_length=64, examples=[ENDPOINT_ID])]
 DeliveryIdPath = Annotated[str, Path(max_length=64, examples=[DELIVERY_ID])]
 Owner = Annotated[
-    str | None, Query(max_length=64, description="Whose, for administrators: a user's id, or `*` for everybody's.")
+    str | None, Query(max_length=64, description="For administrators: the owner's id, or `*` for all users.")
 ]
 
 
@@ -37,4 +37,4 @@ Hooks = Annotated[Webhooks, Depends(_hooks)]
 def owner_of(caller: Caller, user_id: str | None) -> str | None:
     if user_id is None:
         return caller.user_id
-    return None if user_id == EVERYBODY else user_id
+    return None if user_id == EVERY_USER else user_id

@@ -1,4 +1,4 @@
-"""Making, reading and changing endpoints."""
+"""Routes that create, read and change endpoints."""
 
 from datetime import timedelta
 from typing import Annotated
@@ -54,12 +54,12 @@ _CHANGE = (EndpointNotFound, PreconditionFailed, InvalidIfMatch)
     "",
     status_code=201,
     response_model=EndpointMadeOut,
-    summary="Make an endpoint",
+    summary="Create an endpoint",
     responses=problems(*_REFUSED, SecretInvalid, TooManyEndpoints, *ONCE),
 )
 async def create_endpoint(body: EndpointIn, caller: Writer, db: Db, hooks: Hooks, once: CreateOnce) -> Response:
-    """Have your events sent to a server of yours: what commits from now on. The answer holds the secret that signatures
-    are made with, which is shown only now."""
+    """Send your events to your server, beginning with events that commit from now on. The answer holds the signing
+    secret, which is shown only once."""
 
     async def act(tx: Tx) -> Answer:
         endpoint, secret = await service.create_endpoint(tx, hooks, caller, body.spec(), secret=body.secret)
@@ -108,7 +108,7 @@ async def update_endpoint(
     expected: ExpectedVersion,
     response: Response,
 ) -> EndpointOut:
-    """Change some of it. What waits is sent as it says now."""
+    """Change some properties. Waiting deliveries are sent with the new ones."""
     async with db.transaction() as tx:
         return _shown(
             response,
@@ -118,7 +118,7 @@ async def update_endpoint(
 
 @router.delete("/{endpoint_id}", status_code=204, summary="Delete an endpoint", responses=problems(*_CHANGE))
 async def delete_endpoint(endpoint_id: EndpointIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
-    """Remove an endpoint. What waits is not sent; the record of what was stays."""
+    """Remove an endpoint. Waiting deliveries are not sent; the record of past ones stays."""
     async with db.transaction() as tx:
         await service.delete_endpoint(tx, caller, endpoint_id, expected=expected)
 
@@ -132,7 +132,7 @@ async def delete_endpoint(endpoint_id: EndpointIdPath, caller: Writer, db: Db, e
 async def pause_endpoint(
     endpoint_id: EndpointIdPath, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
 ) -> EndpointOut:
-    """Send nothing for now. Events wait, each for `HEADRACE_WEBHOOK_LIFETIME` at the most."""
+    """Send nothing until it is resumed. Events wait, each for at most `HEADRACE_WEBHOOK_LIFETIME`."""
     async with db.transaction() as tx:
         return _shown(response, await service.pause_endpoint(tx, caller, endpoint_id, expected=expected))
 
@@ -146,7 +146,7 @@ async def pause_endpoint(
 async def resume_endpoint(
     endpoint_id: EndpointIdPath, caller: Writer, db: Db, expected: ExpectedVersion, response: Response
 ) -> EndpointOut:
-    """Send again, what has waited first. One that was disabled gets what happens from now on."""
+    """Send again, oldest deliveries first. A disabled endpoint receives only events from now on."""
     async with db.transaction() as tx:
         return _shown(response, await service.resume_endpoint(tx, caller, endpoint_id, expected=expected))
 
@@ -154,7 +154,7 @@ async def resume_endpoint(
 @router.post(
     "/{endpoint_id}/rotate-secret",
     response_model=EndpointMadeOut,
-    summary="Give an endpoint a new secret",
+    summary="Rotate an endpoint's secret",
     responses=problems(*_CHANGE, SecretInvalid, *ONCE),
 )
 async def rotate_secret(
@@ -166,8 +166,8 @@ async def rotate_secret(
     expected: ExpectedVersion,
     body: RotateIn | None = None,
 ) -> Response:
-    """The old secret goes on signing beside the new one for `HEADRACE_WEBHOOK_SECRET_OVERLAP` (a day): change it at the
-    receiver meanwhile. If the old one is known to others, rotate twice."""
+    """The old secret signs beside the new one for `HEADRACE_WEBHOOK_SECRET_OVERLAP` (a day): change it at the receiver
+    meanwhile. If the old one has leaked, rotate twice."""
 
     async def act(tx: Tx) -> Answer:
         endpoint, secret = await service.rotate_secret(
@@ -186,7 +186,7 @@ async def rotate_secret(
     responses=problems(EndpointNotFound, EndpointNotActive, *ONCE),
 )
 async def send_test(endpoint_id: EndpointIdPath, caller: Writer, db: Db, once: TestOnce) -> Response:
-    """Send `webhook.test` to this endpoint; read the delivery to see what came of it."""
+    """Send `webhook.test` to this endpoint; read the delivery for the result."""
 
     async def act(tx: Tx) -> Answer:
         delivery = await resending.send_test(tx, caller, endpoint_id)
@@ -199,14 +199,14 @@ async def send_test(endpoint_id: EndpointIdPath, caller: Writer, db: Db, once: T
 @router.post(
     "/{endpoint_id}/resend",
     response_model=ResentOut,
-    summary="Send again what failed",
+    summary="Resend failed deliveries",
     responses=problems(EndpointNotFound, EndpointNotActive, EndpointInvalid),
 )
 async def resend_failed(endpoint_id: EndpointIdPath, body: ResendIn, caller: Writer, db: Db) -> ResentOut:
-    """One more attempt for each event whose last attempt failed for good (`FAILED`, `DEAD`) in this time."""
+    """One more attempt for each event whose last attempt failed for good (`FAILED`, `DEAD`) in this time range."""
     async with db.transaction() as tx:
         resent = await resending.resend_failed(tx, caller, endpoint_id, since=body.since, until=body.until)
-    return ResentOut(resent=resent, more=resent >= resending.MOST_RESENT)
+    return ResentOut(resent=resent, more=resent >= resending.MAX_RESENT)
 
 
 @router.get(
@@ -219,9 +219,9 @@ async def get_endpoint_statistics(
     endpoint_id: EndpointIdPath,
     caller: Reader,
     db: Db,
-    hours: Annotated[int, Query(ge=1, le=24 * 30, description="Over how many hours back from now.")] = 24,
+    hours: Annotated[int, Query(ge=1, le=24 * 30, description="The last hours to count.")] = 24,
 ) -> EndpointStatisticsOut:
-    """Attempts, success rate and latency of the last hours, and how it fares now."""
+    """Attempts, success rate and latency of the last hours, and the present health."""
     since = clock.now() - timedelta(hours=hours)
     async with db.transaction() as tx:
         return EndpointStatisticsOut.of(await service.get_statistics(tx, caller, endpoint_id, since=since))

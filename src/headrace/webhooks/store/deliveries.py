@@ -1,4 +1,4 @@
-"""SQL of deliveries as people see them: lists, one of them, figures. ``queue`` has what senders do."""
+"""SQL that reads deliveries: lists, one delivery, statistics. The SQL of senders is in ``queue``."""
 
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -27,7 +27,7 @@ def delivery_of(row: Row) -> Delivery:
 
 
 def month_of(name: str) -> date:
-    """The partition of a delivery or an event, from its id: only that one is read."""
+    """The partition of a delivery or an event, from its id, so that only one is read."""
     at: datetime = ids.time_of(name).astimezone(UTC)
     return date(at.year, at.month, 1)
 
@@ -42,7 +42,7 @@ async def find(tx: Tx, delivery_id: str) -> Delivery | None:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    """Which deliveries to list; None for what does not matter. ``user_id`` None is everybody's."""
+    """Filters of a list of deliveries; None does not filter. ``user_id`` None means all users."""
 
     user_id: str | None
     endpoint_id: str | None = None
@@ -77,7 +77,7 @@ async def list_deliveries(tx: Tx, wanted: DeliveryFilter, *, before: int | None 
             limit,
         )
     else:
-        # One walk for each endpoint, merged: each comes in order out of its index.
+        # One index scan for each endpoint, each in order, merged.
         clauses = "".join(f" AND {clause}" for clause in where.clauses)
         rows = await tx.fetch(
             f"SELECT found.* FROM unnest(${where.next}::text[]) AS mine (id) CROSS JOIN LATERAL ("
@@ -90,7 +90,7 @@ async def list_deliveries(tx: Tx, wanted: DeliveryFilter, *, before: int | None 
     return [delivery_of(row) for row in rows]
 
 
-# Of an attempt that ended: what counts is when it was made, which is when its event's row or its retry was.
+# Counts ended attempts by their creation time: that of the event's row, or of the retry.
 STATISTICS = """
 SELECT count(*) FILTER (WHERE status <> 'PENDING') AS attempts,
        count(*) FILTER (WHERE status = 'SUCCESS') AS successes,
@@ -117,7 +117,7 @@ async def read_statistics(tx: Tx, endpoint_id: str, *, since: datetime) -> Stati
     counted = await tx.fetchrow(STATISTICS, endpoint_id, since, _month_before(first))
     health = await tx.fetchrow(HEALTH, endpoint_id)
     assert counted is not None
-    assert health is not None  # the caller has found it
+    assert health is not None  # the caller has read the endpoint
     latencies = counted["latencies"] or (None, None, None)
     return Statistics(
         since=since,

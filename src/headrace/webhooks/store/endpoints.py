@@ -39,13 +39,13 @@ def _list(value: tuple[str, ...] | None) -> list[str] | None:
     return None if value is None else list(value)
 
 
-# Two at once would both find room for one more.
+# Without the lock two concurrent inserts would both pass the limit.
 LOCK_OWNER = "SELECT id FROM headrace.users WHERE id = $1 FOR NO KEY UPDATE"
 COUNT = "SELECT count(*) FROM headrace.webhook_endpoints WHERE user_id = $1 AND deleted_at IS NULL"
 
 
 async def count_for_insert(tx: Tx, user_id: str) -> int:
-    """How many endpoints a user has; nobody adds one until the transaction ends."""
+    """Count a user's endpoints, and lock the user so that the count holds until the transaction ends."""
     await tx.execute(LOCK_OWNER, user_id)
     count: int = await tx.fetchval(COUNT, user_id)
     return count
@@ -93,7 +93,7 @@ RETURNING {COLUMNS}
 
 
 async def update(tx: Tx, endpoint_id: str, spec: EndpointSpec) -> Endpoint:
-    """Write what was chosen anew; the caller has locked the row."""
+    """Write a changed spec; the caller has locked the row."""
     row = await _url_is_free(
         tx,
         UPDATE,
@@ -135,7 +135,7 @@ FIND_OWNER = "SELECT user_id FROM headrace.webhook_endpoints WHERE id = $1"
 
 
 async def find_owner(tx: Tx, endpoint_id: str) -> str | None:
-    """Whose it is, or was: of a deleted one, too."""
+    """The owner, also of a deleted endpoint."""
     owner: str | None = await tx.fetchval(FIND_OWNER, endpoint_id)
     return owner
 
@@ -157,7 +157,7 @@ async def set_status(
     reason: StatusReason | None,
     of: tuple[EndpointStatus, ...],
 ) -> Endpoint | None:
-    """Move from one of these states; None when it is in another."""
+    """Set the status if the present one is in ``of``; None otherwise."""
     row = await tx.fetchrow(SET_STATUS, endpoint_id, status, reason, list(of))
     return None if row is None else endpoint_of(row)
 
@@ -172,13 +172,13 @@ RETURNING {COLUMNS}
 
 
 async def rotate(tx: Tx, endpoint_id: str, *, ciphertext: str, hint: str, now: datetime | None = None) -> Endpoint:
-    """A new secret; the present one becomes the previous."""
+    """Write a new secret; the current one becomes the previous."""
     row = await tx.fetchrow(ROTATE, endpoint_id, ciphertext, hint, now)
     assert row is not None  # locked by the caller
     return endpoint_of(row)
 
 
-# Nobody needs the secret of an endpoint that is gone.
+# A deleted endpoint needs no secret.
 DELETE = f"""
 UPDATE headrace.webhook_endpoints
 SET deleted_at = now(), status = 'DISABLED', status_reason = 'by_hand', secret_ciphertext = '',
@@ -196,7 +196,7 @@ async def delete(tx: Tx, endpoint_id: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointFilter:
-    """Which endpoints to list; None for what does not matter. ``user_id`` None is everybody's."""
+    """Filters of a list of endpoints; None does not filter. ``user_id`` None means all users."""
 
     user_id: str | None
     status: EndpointStatus | None = None
@@ -259,5 +259,5 @@ WHERE id IN (
 
 
 async def forget_old_secrets(tx: Tx, limit: int, *, overlap: timedelta, now: datetime | None = None) -> int:
-    """Remove previous secrets that sign no more; says of how many endpoints."""
+    """Remove previous secrets that no longer sign; returns the number of endpoints."""
     return await tx.count(FORGET_OLD_SECRETS, limit, overlap, now)

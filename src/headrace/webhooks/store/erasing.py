@@ -1,4 +1,4 @@
-"""SQL of an account's end: endpoints, and what was sent to them."""
+"""SQL that erases a deleted account's endpoints and deliveries."""
 
 from headrace.database import Tx
 
@@ -6,7 +6,7 @@ ENDPOINTS_OF = "SELECT id FROM headrace.webhook_endpoints WHERE user_id = $1 ORD
 
 
 async def endpoints_of(tx: Tx, user_id: str) -> list[str]:
-    """All of a user's endpoints, deleted ones too."""
+    """All of a user's endpoints, including deleted ones."""
     return [row["id"] for row in await tx.fetch(ENDPOINTS_OF, user_id)]
 
 
@@ -20,12 +20,12 @@ DELETE_QUEUE = "DELETE FROM headrace.webhook_queue WHERE endpoint_id = $1"
 
 
 async def end(tx: Tx, endpoint_id: str) -> int:
-    """Let nothing more be written or sent for an endpoint; says how much was still to be sent."""
+    """Disable and delete an endpoint and empty its queue; returns the number of waiting deliveries."""
     await tx.execute(DISABLE, endpoint_id)
     return await tx.count(DELETE_QUEUE, endpoint_id)
 
 
-# A batch of one partition after the other, by the index of lists.
+# Deletes in batches, newest partition first, by the index of lists.
 DELETE_DELIVERIES = """
 DELETE FROM headrace.webhook_deliveries AS attempt
 USING (

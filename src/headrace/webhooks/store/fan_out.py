@@ -1,4 +1,4 @@
-"""SQL of the fan-out: an event becomes deliveries, in the transaction in which the relay publishes it."""
+"""SQL of the fan-out: the transaction that publishes an event writes its deliveries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,8 +9,8 @@ from headrace.outbox.envelope import envelope
 
 CHANNEL = "headrace_webhooks"
 
-# Which events an endpoint wants is asked of its row, not of the
-# interests, which only say what is written at all. A suspended owner is told nothing.
+# The endpoint's row decides which events it receives; interests only decide which events are written at all. Endpoints
+# of a suspended owner receive nothing.
 FAN_OUT = """
 WITH given AS (
   SELECT * FROM unnest(
@@ -51,7 +51,7 @@ SELECT count(*) FROM queued
 
 
 async def fan_out(tx: Tx, events: Sequence[StoredEvent]) -> int:
-    """Write a delivery for each of these events and each endpoint that wants it; says how many."""
+    """Write a delivery for each event and each subscribed endpoint; returns their number."""
     given = [stored.event for stored in events]
     count: int = await tx.fetchval(
         FAN_OUT,
@@ -66,7 +66,7 @@ async def fan_out(tx: Tx, events: Sequence[StoredEvent]) -> int:
 
 
 def body_of(stored: StoredEvent) -> dict[str, Any]:
-    """What every receiver of events gets, and the ``timestamp`` that Standard Webhooks wants beside type and data."""
+    """The body that every receiver gets, with the ``timestamp`` that Standard Webhooks requires."""
     return {**envelope(stored), "timestamp": stored.created_at}
 
 
@@ -74,5 +74,5 @@ NOTIFY = "SELECT pg_notify($1, '')"
 
 
 async def wake_senders(tx: Tx) -> None:
-    """Heard when the transaction commits."""
+    """Wake senders when the transaction commits."""
     await tx.execute(NOTIFY, CHANNEL)

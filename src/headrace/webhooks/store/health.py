@@ -1,4 +1,4 @@
-"""SQL of how endpoints fare: failures in a row, the breaker, and the end of patience."""
+"""SQL of endpoint health: consecutive failures, the circuit breaker, and automatic pauses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from headrace.webhooks.store.endpoints import COLUMNS, endpoint_of
 
 
 @dataclass(frozen=True, slots=True)
-class Fared:
-    """What one batch of attempts says of an endpoint: the failures since its last success, if there was one.
+class EndpointOutcome:
+    """The result of one batch of attempts for an endpoint: the failures since its last success in the batch.
 
-    ``after_pause``: one of these failures is the single try that is made when a pause of the breaker is over.
+    ``after_pause``: one of these failures is the single trial that follows a pause of the breaker.
     """
 
     endpoint_id: str
@@ -24,11 +24,10 @@ class Fared:
     after_pause: bool = False
 
 
-# Once there are as many failures in a row as the threshold, the breaker opens: for half a minute, then twice as long
-# with each try after a pause that fails, up to ten minutes. Deliveries that were under way when the breaker opened say
-# nothing new: they count as failures, and change neither the pause nor its length. What the endpoint itself asked for
-# counts if it is longer.
-NOTE = """
+# At the threshold of consecutive failures the breaker opens: for half a minute, then twice as long after each failed
+# trial, up to ten minutes. Deliveries that were under way when the breaker opened count as failures, but change neither
+# the pause nor its length. A longer pause that the endpoint itself requested takes precedence.
+RECORD = """
 INSERT INTO headrace.webhook_health AS health (
   endpoint_id, failures, failed_trials, blocked_until, last_failure_at, last_error
 )
@@ -57,32 +56,32 @@ SET failures = excluded.failures, failed_trials = excluded.failed_trials, blocke
     last_failure_at = coalesce(excluded.last_failure_at, health.last_failure_at),
     last_error = coalesce(excluded.last_error, health.last_error)
 """
-# Only when it begins or ends: the row is wide, and people read it.
+# Written only when failing begins or ends: the row is wide, and every update bumps what the owner reads.
 MARK_FAILING = """
 UPDATE headrace.webhook_endpoints SET failing_since = now()
 WHERE id = ANY($1) AND failing_since IS NULL AND deleted_at IS NULL AND status = 'ACTIVE'
 """
-MARK_WELL = (
+CLEAR_FAILING = (
     "UPDATE headrace.webhook_endpoints SET failing_since = NULL WHERE id = ANY($1) AND failing_since IS NOT NULL"
 )
 
 
-async def note(tx: Tx, fared: Sequence[Fared], *, threshold: int) -> None:
-    """Write how endpoints fared. In a transaction of its own: it locks rows of endpoints."""
+async def record(tx: Tx, outcomes: Sequence[EndpointOutcome], *, threshold: int) -> None:
+    """Record the health of endpoints. In a transaction of its own: it locks rows of endpoints."""
     await tx.execute(
-        NOTE,
-        [each.endpoint_id for each in fared],
-        [each.succeeded for each in fared],
-        [each.failures for each in fared],
-        [each.error for each in fared],
-        [each.pause for each in fared],
-        [each.after_pause for each in fared],
+        RECORD,
+        [each.endpoint_id for each in outcomes],
+        [each.succeeded for each in outcomes],
+        [each.failures for each in outcomes],
+        [each.error for each in outcomes],
+        [each.pause for each in outcomes],
+        [each.after_pause for each in outcomes],
         threshold,
     )
-    if failing := sorted(each.endpoint_id for each in fared if each.failures and not each.succeeded):
+    if failing := sorted(each.endpoint_id for each in outcomes if each.failures and not each.succeeded):
         await tx.execute(MARK_FAILING, failing)
-    if well := sorted(each.endpoint_id for each in fared if each.succeeded):
-        await tx.execute(MARK_WELL, well)
+    if well := sorted(each.endpoint_id for each in outcomes if each.succeeded):
+        await tx.execute(CLEAR_FAILING, well)
 
 
 FAILING_TOO_LONG = f"""
@@ -96,7 +95,7 @@ FOR NO KEY UPDATE
 async def find_failing_too_long(
     tx: Tx, endpoint_ids: Sequence[str], *, limit: timedelta, now: datetime | None = None
 ) -> list[Endpoint]:
-    """Those of these endpoints that have not had a success for so long; locked."""
+    """Lock those of these endpoints that have been failing for longer than ``limit``."""
     return [endpoint_of(row) for row in await tx.fetch(FAILING_TOO_LONG, list(endpoint_ids), limit, now)]
 
 
@@ -104,5 +103,5 @@ FORGET = "DELETE FROM headrace.webhook_health WHERE endpoint_id = $1"
 
 
 async def forget(tx: Tx, endpoint_id: str) -> None:
-    """Begin anew, as with an endpoint that nobody knows."""
+    """Reset an endpoint's health to that of a new one."""
     await tx.execute(FORGET, endpoint_id)

@@ -1,20 +1,20 @@
-"""SQL of how webhooks are doing as a whole, for figures and checks; a few milliseconds, whatever waits."""
+"""SQL of overall figures for metrics and checks; takes a few milliseconds for any queue length."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
 from headrace.database import Tx
 
-# Counted no further: more says no more, and takes as long as there are rows.
-MOST_COUNTED = 100_000
+# Counting stops here: it takes time per row, and a larger number adds no information.
+MAX_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Counts of deliveries end at ``MOST_COUNTED``."""
+    """Counts of deliveries end at ``MAX_COUNTED``."""
 
-    waiting: int  # not over: also those of paused endpoints, and those whose next attempt is not due yet
-    late_for: timedelta | None  # how long the most overdue delivery to an endpoint that may be sent to has waited
+    waiting: int  # not ended, including those of paused endpoints and those whose next attempt is not due yet
+    late_for: timedelta | None  # how long the most overdue delivery to an open endpoint has waited
     given_up: int  # in the last day
     active: int
     paused: int  # by a person
@@ -23,7 +23,7 @@ class Overview:
     blocked: int  # by the breaker, or because they asked for a pause
 
 
-# What is given up has failed before, and whoever fails has a row in webhook_health: so only those endpoints are asked.
+# A delivery is given up only after failures, and a failing endpoint has a row in webhook_health: only those are read.
 OVERVIEW = f"""
 WITH RECURSIVE lanes AS (
   (SELECT endpoint_id FROM headrace.webhook_queue WHERE leased_until IS NULL ORDER BY endpoint_id LIMIT 1)
@@ -44,7 +44,7 @@ WITH RECURSIVE lanes AS (
     WHERE queue.endpoint_id = endpoint.id AND queue.leased_until IS NULL
     ORDER BY queue.due_at LIMIT 1
   ) AS first
-  -- Where order is kept, one that is due may have to wait for an earlier one.
+  -- At an ordered endpoint a due delivery may have to wait for an earlier one.
   WHERE endpoint.status = 'ACTIVE' AND endpoint.deleted_at IS NULL AND NOT endpoint.ordered
     AND (health.blocked_until IS NULL OR health.blocked_until <= now()) AND first.due_at <= now()
 ), endpoints AS (
@@ -55,7 +55,7 @@ WITH RECURSIVE lanes AS (
   FROM headrace.webhook_endpoints WHERE deleted_at IS NULL
 )
 SELECT
-  (SELECT count(*) FROM (SELECT FROM headrace.webhook_queue LIMIT {MOST_COUNTED}) AS counted) AS waiting,
+  (SELECT count(*) FROM (SELECT FROM headrace.webhook_queue LIMIT {MAX_COUNTED}) AS counted) AS waiting,
   late.late_for,
   (SELECT count(*) FROM (
     SELECT FROM headrace.webhook_health AS health
@@ -66,7 +66,7 @@ SELECT
         WHERE later.endpoint_id = attempt.endpoint_id AND later.event_id = attempt.event_id
           AND later.period = attempt.period AND later.attempt = attempt.attempt + 1
       )
-    LIMIT {MOST_COUNTED}
+    LIMIT {MAX_COUNTED}
   ) AS counted) AS given_up,
   endpoints.active, endpoints.paused, endpoints.failing, endpoints.disabled,
   (SELECT count(*) FROM headrace.webhook_health WHERE blocked_until > now()) AS blocked

@@ -1,10 +1,10 @@
-"""SQL of what is to be sent: claimed with a lease, recorded, taken over, given up.
+"""SQL of the delivery queue: claim with a lease, record, take over, expire.
 
-A row of ``webhook_queue`` is a delivery that is not over; a row of ``webhook_deliveries`` is one attempt. The first
-attempt's row is written with the delivery, each later one when it is claimed: so whatever may have been sent has a row.
+A row of ``webhook_queue`` is a delivery that has not ended; a row of ``webhook_deliveries`` is one attempt. The first
+attempt's row is written with the delivery, each later one when it is claimed: so every request that may have been sent
+has a row.
 
-The end of the lease is the fence: whoever takes a delivery over writes another one, and what a late sender then records
-finds nothing to end.
+``leased_until`` is the fence: a takeover writes another value, so the record of a late sender matches no row.
 
 Rows of the queue are locked by one statement, and their attempts read and written by the next. In one, PostgreSQL 18
 may crash: where a row changed while its lock was waited for, the recheck sets up partition pruning for the whole
@@ -39,13 +39,13 @@ class Claimed:
     failures: int
     losses: int
     leased_until: datetime
-    endpoint_failures: int  # in a row, before this one
-    overlaps: bool  # the endpoint's previous secret signs, too
+    endpoint_failures: int  # consecutive, before this attempt
+    overlaps: bool  # the endpoint's previous secret signs as well
 
 
-# Endpoints with something to send, found by skipping from one to the next in the index; of each as many as the sender
-# has room for. One that is broken, or asked for a pause, is left out; after that it gets one delivery to try. Endpoints
-# come in no order, so that a sender which cannot take all of them is fair.
+# Skips from endpoint to endpoint in the index and takes as many deliveries of each as the sender has room for. An
+# endpoint with an open breaker or a requested pause is left out; afterwards it gets one trial delivery. The order is
+# random, so that a sender which cannot take all endpoints is fair.
 LOCK_DUE = """
 WITH RECURSIVE lanes AS (
   (SELECT endpoint_id FROM headrace.webhook_queue WHERE leased_until IS NULL ORDER BY endpoint_id LIMIT 1)
@@ -111,7 +111,7 @@ WITH attempts AS MATERIALIZED (
   FROM attempts JOIN leased USING (id)
   WHERE NOT attempts.is_pending
 ), followed AS (
-  -- RETRYING is what waits for another attempt, and nothing else.
+  -- Only an attempt that waits for another one is RETRYING.
   UPDATE headrace.webhook_deliveries AS last SET status = 'DEAD', next_retry_at = NULL
   FROM attempts
   WHERE NOT attempts.is_pending AND last.delivery_id = attempts.last_delivery_id AND last.period = attempts.period
@@ -135,7 +135,7 @@ async def claim(
     secret_overlap: timedelta,
     now: datetime | None = None,
 ) -> list[Claimed]:
-    """Lease what is due: of each endpoint as many as there is room for, ``new_room`` where nothing is known of it."""
+    """Lease due deliveries: of each endpoint as many as ``rooms`` says, or ``new_room`` for an unknown one."""
     due = await tx.fetch(LOCK_DUE, now, list(rooms), list(rooms.values()), new_room, limit, threshold)
     if not due:
         return []
@@ -184,7 +184,7 @@ def _claimed(row: Row, endpoint: Endpoint, overlaps: bool, endpoint_failures: in
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of an attempt. ``retry_in`` None: it is the last."""
+    """The result of an attempt. ``retry_in`` None: no retry."""
 
     claimed: Claimed
     status: DeliveryStatus
@@ -194,7 +194,7 @@ class Outcome:
     error: str | None = None
     duration: timedelta = timedelta(0)
     retry_in: timedelta | None = None
-    pause: timedelta | None = None  # the endpoint asked for it
+    pause: timedelta | None = None  # requested by the endpoint
 
     @property
     def is_success(self) -> bool:
@@ -231,7 +231,7 @@ FROM held
 WHERE attempt.delivery_id = held.delivery_id AND attempt.period = held.period AND attempt.status = 'PENDING'
 """
 
-# The answer to an attempt that was taken to be lost: it tells the truth of that attempt, and ends nothing.
+# The late answer to an attempt recorded as lost: it corrects that attempt's record and ends nothing.
 RECORD_LATE = """
 UPDATE headrace.webhook_deliveries AS attempt
 SET request_headers = given.headers, response_status = given.response_status, response_body = given.response_body,
@@ -244,7 +244,7 @@ WHERE attempt.delivery_id = given.delivery_id AND attempt.period = given.period 
 
 
 async def record(tx: Tx, outcomes: Sequence[Outcome]) -> frozenset[int]:
-    """Write what came of these attempts; gives those of which the sender still had the lease."""
+    """Record the results of attempts; returns the ids whose lease the sender still held."""
     ids = [each.claimed.id for each in outcomes]
     fences = [each.claimed.leased_until for each in outcomes]
     held = await tx.fetch(LOCK_HELD, ids, fences)
@@ -264,7 +264,7 @@ async def record(tx: Tx, outcomes: Sequence[Outcome]) -> frozenset[int]:
 
 
 async def record_late(tx: Tx, outcomes: Sequence[Outcome]) -> int:
-    """Write what came of attempts that were taken to be lost; says how many are still on record as that."""
+    """Record late results of attempts that count as lost; returns the number of rows updated."""
     return await tx.count(
         RECORD_LATE,
         [each.claimed.delivery_id for each in outcomes],
@@ -289,7 +289,7 @@ WHERE queue.id = given.id AND queue.leased_until = given.fence
 
 
 async def give_back(tx: Tx, claimed: Sequence[Claimed]) -> int:
-    """Leave to others what was never begun: it counts as no attempt."""
+    """Release leased deliveries that were never sent; this counts as no attempt."""
     return await tx.count(GIVE_BACK, [each.id for each in claimed], [each.leased_until for each in claimed])
 
 
@@ -319,11 +319,11 @@ WHERE attempt.delivery_id = expired.delivery_id AND attempt.period = expired.per
 """
 
 
-async def take_over(tx: Tx, *, most_losses: int, limit: int = 500, now: datetime | None = None) -> int:
-    """Let others have what a sender kept for too long; its attempt is on record as lost. Says how many."""
+async def take_over(tx: Tx, *, max_losses: int, limit: int = 500, now: datetime | None = None) -> int:
+    """Release deliveries whose lease expired and record their attempt as lost; returns their number."""
     expired = [row["id"] for row in await tx.fetch(LOCK_EXPIRED, limit, now)]
     if expired:
-        await tx.execute(TAKE_OVER, expired, now, LOST, most_losses)
+        await tx.execute(TAKE_OVER, expired, now, LOST, max_losses)
     return len(expired)
 
 
@@ -340,14 +340,14 @@ WHERE attempt.delivery_id = ended.delivery_id AND attempt.period = ended.period
 
 
 async def end_all(tx: Tx, endpoint_id: str, *, status: DeliveryStatus, error: str, limit: int = 5000) -> int:
-    """End what is still to be sent to an endpoint; says how many, ``limit`` if there may be more."""
+    """End an endpoint's waiting deliveries; returns their number, ``limit`` if more may remain."""
     open_ = [row["id"] for row in await tx.fetch(LOCK_OPEN, endpoint_id, limit)]
     if open_:
         await tx.execute(END_ALL, open_, status, error)
     return len(open_)
 
 
-# Also what was fanned out while its endpoint was being deleted or disabled: it is never sent.
+# Includes deliveries fanned out while their endpoint was being deleted or disabled: they are never sent.
 LOCK_OLD = """
 SELECT id
 FROM headrace.webhook_queue AS queue
@@ -377,7 +377,7 @@ WHERE attempt.delivery_id = old.delivery_id AND attempt.period = old.period
 
 
 async def expire(tx: Tx, limit: int, *, lifetime: timedelta, now: datetime | None = None) -> int:
-    """Give up to so many deliveries up that have waited for too long, or whose endpoint is gone; says how many."""
+    """Expire at most ``limit`` deliveries that waited too long or whose endpoint is gone; returns their number."""
     old = [row["id"] for row in await tx.fetch(LOCK_OLD, limit, lifetime, now)]
     if old:
         await tx.execute(EXPIRE, old, lifetime, now)

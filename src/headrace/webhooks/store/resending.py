@@ -1,4 +1,4 @@
-"""SQL of what people send themselves: a test, a delivery once more, all that failed once more."""
+"""SQL of deliveries sent by hand: a test, one delivery again, all failed ones again."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,14 +26,14 @@ _COLUMNS = """id, delivery_id, endpoint_id, event_id, event_type, attempt, statu
 async def insert_test(
     tx: Tx, endpoint_id: EndpointId, *, event_id: str, event_type: str, body: Mapping[str, object]
 ) -> Delivery:
-    """A delivery to one endpoint of an event that is in no outbox."""
+    """Insert a delivery of an event that is not in the outbox."""
     row = await tx.fetchrow(INSERT_TEST.format(columns=_COLUMNS), endpoint_id, event_id, event_type, dict(body))
     assert row is not None
     return delivery_of(row)
 
 
-# Of each event the last attempt, if it is over and was no success; numbered on from there. Two who do the same meet at
-# the unique key of endpoint, event and attempt.
+# The last attempt of each event, with the next attempt number. Concurrent calls conflict on the unique key of endpoint,
+# event and attempt.
 RESEND = """
 WITH chosen AS (
   SELECT DISTINCT ON (last.event_id) last.*
@@ -73,12 +73,12 @@ RESEND_FAILED = RESEND.format(
 
 
 async def resend_one(tx: Tx, endpoint_id: str, event_id: str) -> Delivery | None:
-    """A further attempt, whatever came of the last; None while one is open."""
+    """Insert a further attempt, whatever the last result; None while an attempt is open."""
     row = await tx.fetchrow(RESEND_ONE, endpoint_id, 1, event_id)
     return None if row is None else delivery_of(row)
 
 
 async def resend_failed(tx: Tx, endpoint_id: str, *, since: datetime, until: datetime, limit: int) -> int:
-    """A further attempt for each event whose last one failed for good in this time; says how many."""
+    """Insert a further attempt for each event whose last one failed for good in this range; returns their number."""
     count: int = await tx.fetchval(RESEND_FAILED, endpoint_id, limit, since, until)
     return count

@@ -23,7 +23,7 @@ describe("history", () => {
   });
 });
 
-describe("what is told of a drawing", () => {
+describe("what a drawing sends", () => {
   it("is boxes where only boxes were drawn, and a mask otherwise", () => {
     expect(onlyBoxes(of(box, keep))).toEqual([[1, 2, 3, 4]]);
     expect(onlyBoxes(of(box, stroke))).toBeNull();

@@ -1,4 +1,4 @@
-// What somebody draws over a picture, as a list of strokes in the picture's own pixels. Everything else (what is shown,
+// A drawing over a picture, as a list of strokes in the picture's own pixels. Everything else (what is shown,
 // the mask that is sent, undo) is made from that list.
 
 export interface Point {

@@ -4,7 +4,7 @@ import { loadImages, paintStroke } from "./paint";
 
 const LONGEST_SIDE = 2400;
 
-/** The canvas above the picture: draws all strokes anew when their list changes, and one while it is being made. */
+/** The canvas above the picture: redraws all strokes when their list changes, and the current one while it is drawn. */
 export function useCanvas(width: number, height: number, strokes: readonly Stroke[], colour: string) {
   const ref = useRef<HTMLCanvasElement>(null);
   const [version, setVersion] = useState(0);

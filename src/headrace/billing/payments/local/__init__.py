@@ -1,2 +1,2 @@
-"""WeChat Pay for developers and tests: the same protocol on this machine, with keys and signatures of its own, and a
-page on which nobody's money is paid."""
+"""A local WeChat Pay for developers and tests: the same protocol with its own keys and signatures, and a page that pays
+without money."""

@@ -1,4 +1,4 @@
-"""The orders and refunds of a WeChat Pay on this machine, and the rules by which they move. In memory alone."""
+"""Orders and refunds of the local WeChat Pay, and their state rules. Kept only in memory."""
 
 import secrets
 import time
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """What WeChat Pay answers to a request that it does not like."""
+    """A request that WeChat Pay refuses."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class LocalRefund:
 @dataclass(slots=True)
 class LocalOrder:
     number: str
-    asked: Mapping[str, Any]
+    request: Mapping[str, Any]
     trade_type: str
     state: str = "NOTPAY"
     transaction_id: str | None = None
@@ -38,30 +38,30 @@ class LocalOrder:
 
     @property
     def cents(self) -> int:
-        return int(self.asked["amount"]["total"])
+        return int(self.request["amount"]["total"])
 
     @property
     def notify_url(self) -> str:
-        return str(self.asked["notify_url"])
+        return str(self.request["notify_url"])
 
 
-_WANTED = ("appid", "mchid", "description", "out_trade_no", "notify_url", "amount")
+_REQUIRED_FIELDS = ("appid", "mchid", "description", "out_trade_no", "notify_url", "amount")
 
 
 class Book:
     def __init__(self) -> None:
         self.orders: dict[str, LocalOrder] = {}
 
-    def open(self, asked: Mapping[str, Any], trade_type: str) -> LocalOrder:
+    def open(self, request: Mapping[str, Any], trade_type: str) -> LocalOrder:
         """A new order, or the same one for the same request."""
-        missing = [name for name in _WANTED if not asked.get(name)]
-        if missing or not isinstance(asked["amount"], dict) or int(asked["amount"].get("total", 0)) < 1:
+        missing = [name for name in _REQUIRED_FIELDS if not request.get(name)]
+        if missing or not isinstance(request["amount"], dict) or int(request["amount"].get("total", 0)) < 1:
             raise Refused(400, "PARAM_ERROR", f"missing or wrong: {', '.join(missing) or 'amount'}")
-        if trade_type == "JSAPI" and not (asked.get("payer") or {}).get("openid"):
+        if trade_type == "JSAPI" and not (request.get("payer") or {}).get("openid"):
             raise Refused(400, "PARAM_ERROR", "payer.openid is missing")
-        number = str(asked["out_trade_no"])
-        order = self.orders.setdefault(number, LocalOrder(number, asked, trade_type))
-        if order.asked["amount"] != asked["amount"]:
+        number = str(request["out_trade_no"])
+        order = self.orders.setdefault(number, LocalOrder(number, request, trade_type))
+        if order.request["amount"] != request["amount"]:
             raise Refused(403, "OUT_TRADE_NO_USED", "this order number was used for another sum")
         if order.state == "SUCCESS":
             raise Refused(400, "ORDERPAID", "this order is paid")
@@ -88,18 +88,18 @@ class Book:
         order.transaction_id = f"4200{secrets.randbelow(10**24):024}"
         return order
 
-    def ask_refund(self, asked: Mapping[str, Any]) -> tuple[LocalOrder, bool]:
-        """The refund that was asked for, and whether it is new."""
-        order = self.find(str(asked["out_trade_no"]))
-        number = str(asked["out_refund_no"])
+    def ask_refund(self, request: Mapping[str, Any]) -> tuple[LocalOrder, bool]:
+        """The requested refund, and whether it is new."""
+        order = self.find(str(request["out_trade_no"]))
+        number = str(request["out_refund_no"])
         if order.refund is not None and order.refund.number == number:
             return order, False
         if order.state != "SUCCESS":
             raise Refused(403, "INVALID_REQUEST", f"this order is {order.state}")
-        cents = int(asked["amount"]["refund"])
+        cents = int(request["amount"]["refund"])
         if not 0 < cents <= order.cents:
             raise Refused(403, "NOT_ENOUGH", "more than was paid")
-        reason, notify_url = str(asked.get("reason") or ""), str(asked.get("notify_url") or order.notify_url)
+        reason, notify_url = str(request.get("reason") or ""), str(request.get("notify_url") or order.notify_url)
         order.refund = LocalRefund(number, cents, notify_url, reason)
         return order, True
 
@@ -117,10 +117,10 @@ class Book:
 
 
 def transaction_of(order: LocalOrder) -> dict[str, Any]:
-    """As WeChat Pay tells of a payment."""
-    told: dict[str, Any] = {
-        "appid": order.asked["appid"],
-        "mchid": order.asked["mchid"],
+    """A payment in WeChat Pay's format."""
+    message: dict[str, Any] = {
+        "appid": order.request["appid"],
+        "mchid": order.request["mchid"],
         "out_trade_no": order.number,
         "trade_type": order.trade_type,
         "trade_state": order.state,
@@ -128,17 +128,17 @@ def transaction_of(order: LocalOrder) -> dict[str, Any]:
         "amount": {"total": order.cents, "currency": "CNY", "payer_total": order.cents, "payer_currency": "CNY"},
     }
     if order.transaction_id is not None:
-        told |= {"transaction_id": order.transaction_id, "success_time": order.success_time, "bank_type": "OTHERS"}
-        told["payer"] = order.asked.get("payer") or {"openid": "o-somebody-who-scanned"}
-    return told
+        message |= {"transaction_id": order.transaction_id, "success_time": order.success_time, "bank_type": "OTHERS"}
+        message["payer"] = order.request.get("payer") or {"openid": "o-payer-who-scanned"}
+    return message
 
 
 def refund_of(order: LocalOrder, *, in_notice: bool) -> dict[str, Any]:
-    """As it tells of a refund: a notice calls the state otherwise than an answer."""
+    """A refund in WeChat Pay's format; notices and answers name the state field differently."""
     refund = order.refund
     assert refund is not None
     return {
-        "mchid": order.asked["mchid"],
+        "mchid": order.request["mchid"],
         "out_trade_no": order.number,
         "transaction_id": order.transaction_id,
         "out_refund_no": refund.number,

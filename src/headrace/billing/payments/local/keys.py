@@ -1,4 +1,4 @@
-"""The keys of a merchant and of a WeChat Pay that exist on this machine alone."""
+"""Keys of a merchant and of the local WeChat Pay."""
 
 import os
 import secrets
@@ -11,12 +11,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
-_YEARS = timedelta(days=5 * 365)
+_VALIDITY = timedelta(days=5 * 365)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalKeys:
-    """PEM where nothing else is said."""
+    """In PEM unless noted otherwise."""
 
     merchant_key: str = field(repr=False)
     merchant_serial: str
@@ -53,8 +53,8 @@ def make_keys() -> LocalKeys:
 
 
 def keys_in(folder: Path) -> LocalKeys:
-    """Those that lie in this folder, made if there are none: orders of yesterday can be asked about today. Nobody but
-    the owner of the folder can read them."""
+    """Read the keys of this folder, or create them, so that earlier orders stay valid. Only the folder's owner can read
+    them."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not all((folder / name).exists() for name in _FILES):
         made = make_keys()
@@ -87,7 +87,7 @@ def _certificate(key: rsa.RSAPrivateKey) -> str:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + _YEARS)
+        .not_valid_after(now + _VALIDITY)
         .sign(key, hashes.SHA256())
     )
     return made.public_bytes(serialization.Encoding.PEM).decode()

@@ -1,4 +1,4 @@
-"""The page on which a developer pays: no script, no style from elsewhere."""
+"""The page on which a developer pays: no scripts, no external styles."""
 
 from collections.abc import Iterable
 from html import escape
@@ -16,11 +16,11 @@ button { font: inherit; padding: .25rem .75rem; cursor: pointer; }
 code { font-size: .85em; }
 </style>
 <h1>Payments on this machine</h1>
-<p>This stands in for WeChat Pay. Nobody's money moves. <a href="/">All orders</a></p>
+<p>This stands in for WeChat Pay. No money moves. <a href="/">All orders</a></p>
 """
 _BUTTONS = {
-    "NOTPAY": (("pay", "Pay"), ("pay-unheard", "Pay, and let the notice get lost")),
-    "SUCCESS": (("refund", "Refund"), ("refund-unheard", "Refund, and let the notice get lost")),
+    "NOTPAY": (("pay", "Pay"), ("pay-unheard", "Pay without a notice")),
+    "SUCCESS": (("refund", "Refund"), ("refund-unheard", "Refund without a notice")),
 }
 
 
@@ -36,6 +36,6 @@ def _order(order: LocalOrder, token: str) -> str:
         for act, label in _BUTTONS.get(order.state, ())
     )
     return (
-        f"<article><b>{escape(str(order.asked['description']))}</b>: {order.cents / 100:.2f} CNY, {order.state}<br>"
+        f"<article><b>{escape(str(order.request['description']))}</b>: {order.cents / 100:.2f} CNY, {order.state}<br>"
         f"<code>{escape(order.number)}</code> {order.trade_type}<br>{buttons}</article>"
     )

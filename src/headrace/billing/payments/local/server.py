@@ -1,7 +1,7 @@
-"""The server: WeChat Pay's routes, signed as the real ones, and a page with the buttons that a payer has.
+"""The server: WeChat Pay's routes, signed like the real ones, and a page with the payer's buttons.
 
-It keeps its orders in memory and listens on the loopback alone. Requests without our merchant's signature are refused,
-so that a client which signs wrongly is noticed here and not on the first day with real money.
+It keeps its orders in memory and listens only on the loopback. Requests without our merchant's signature are refused,
+so that a wrong signature is noticed here and not in production.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class LocalPayments:
         self.url = url
         self.book = Book()
         self.signer = Signer(keys)
-        self.by_public_key = True  # which of the two modes the merchant's last request was in
+        self.by_public_key = True  # the mode of the merchant's last request
         self.loses_notices = False
         self._form_token = secrets.token_urlsafe(16)
         self._notices: set[asyncio.Task[None]] = set()
@@ -62,7 +62,7 @@ class LocalPayments:
         )
 
     def config(self, notify_url: str, *, by_public_key: bool = True) -> WeChatPayConfig:
-        """What a merchant of this server is told."""
+        """The configuration of a merchant of this server."""
         return WeChatPayConfig(
             mch_id=self.keys.mch_id,
             app_id=self.keys.app_id,
@@ -128,42 +128,42 @@ class LocalPayments:
 
     async def _refund(self, _request: Request, body: bytes) -> tuple[int, Any]:
         order, is_new = self.book.ask_refund(orjson.loads(body))
-        told = refund_of(order, in_notice=False)
+        message = refund_of(order, in_notice=False)
         if is_new:
             self.book.end_refund(order)
-            self._tell("REFUND.SUCCESS", order)
-        return 200, told  # as with the real one: PROCESSING at first
+            self._notify("REFUND.SUCCESS", order)
+        return 200, message  # as with the real one: PROCESSING at first
 
     async def _query_refund(self, request: Request, _body: bytes) -> tuple[int, Any]:
         return 200, refund_of(self.book.find_refund(request.path_params["number"]), in_notice=False)
 
-    # -- what a payer does
+    # -- the payer
 
-    def pay(self, number: str, *, tell: bool = True) -> LocalOrder:
+    def pay(self, number: str, *, notify: bool = True) -> LocalOrder:
         order = self.book.pay(number)
-        if tell:
-            self._tell("TRANSACTION.SUCCESS", order)
+        if notify:
+            self._notify("TRANSACTION.SUCCESS", order)
         return order
 
-    def refund(self, number: str, *, tell: bool = True) -> LocalOrder:
-        """As a merchant does on WeChat Pay's own pages."""
+    def refund(self, number: str, *, notify: bool = True) -> LocalOrder:
+        """Refund an order as a merchant does on WeChat Pay's own pages."""
         cents = self.book.find(number).cents
-        asked = {"out_trade_no": number, "out_refund_no": f"by-hand-{number}", "amount": {"refund": cents}}
-        order, is_new = self.book.ask_refund(asked)
+        request = {"out_trade_no": number, "out_refund_no": f"by-hand-{number}", "amount": {"refund": cents}}
+        order, is_new = self.book.ask_refund(request)
         if is_new:
             self.book.end_refund(order)
-            if tell:
-                self._tell("REFUND.SUCCESS", order)
+            if notify:
+                self._notify("REFUND.SUCCESS", order)
         return order
 
     def notice(self, event_type: str, order: LocalOrder) -> tuple[bytes, dict[str, str]]:
-        """The body and the headers of a notice about this order as it is."""
+        """Body and headers of a notice about this order's present state."""
         refund = event_type.startswith("REFUND.")
         body = self.signer.notice(event_type, refund_of(order, in_notice=True) if refund else transaction_of(order))
         headers = self.signer.headers(body, by_public_key=self.by_public_key)
         return body, {**headers, "Content-Type": "application/json"}
 
-    def _tell(self, event_type: str, order: LocalOrder) -> None:
+    def _notify(self, event_type: str, order: LocalOrder) -> None:
         if self.loses_notices:
             return
         sending = asyncio.create_task(self._send(event_type, order))
@@ -171,14 +171,14 @@ class LocalPayments:
         sending.add_done_callback(self._notices.discard)
 
     async def _send(self, event_type: str, order: LocalOrder) -> None:
-        """Until it is taken, as the real one does for a day."""
+        """Send a notice until it is accepted, as the real one does for a day."""
         url = order.refund.notify_url if order.refund and event_type.startswith("REFUND.") else order.notify_url
         for delay in _NOTICE_DELAYS_S:
             await asyncio.sleep(delay)
             body, headers = self.notice(event_type, order)
             with suppress(httpx.HTTPError):
                 reply = await self._http.post(url, content=body, headers=headers)
-                log.info("local_payments.told", order=order.number, kind=event_type, status=reply.status_code)
+                log.info("local_payments.notified", order=order.number, kind=event_type, status=reply.status_code)
                 if reply.is_success:
                     return
 
@@ -198,8 +198,8 @@ class LocalPayments:
         verb, _, lost = act.partition("-")
         if verb not in acts or lost not in ("", "unheard"):
             return HTMLResponse("There is no such button.", 404)
-        with suppress(Refused):  # pressed twice: the page shows how it is
-            acts[verb](number, tell=not lost)
+        with suppress(Refused):  # pressed twice: the page shows the present state
+            acts[verb](number, notify=not lost)
         return RedirectResponse("/", 303)
 
 
@@ -208,7 +208,7 @@ def _plain(status: int, content: Any) -> Response:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn without its signal handlers: the process has more to stop than this."""
+    """uvicorn without its signal handlers: the process stops more than this server."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -217,7 +217,7 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def local_payments(keys: LocalKeys, *, port: int = 0) -> AsyncIterator[LocalPayments]:
-    """The server, listening on the loopback for as long as the block runs; the system gives the port."""
+    """Run the server on the loopback while the block runs; the system chooses the port."""
     with socket.create_server(("127.0.0.1", port)) as listening:
         running = LocalPayments(keys, f"http://127.0.0.1:{listening.getsockname()[1]}")
         server = _Server(uvicorn.Config(running.app, log_config=None, lifespan="off", access_log=False))

@@ -1,4 +1,4 @@
-"""WeChat Pay's side of the signatures: checking a merchant's, giving its own, encrypting what it tells."""
+"""WeChat Pay's side of the cryptography: verifies merchants, signs answers, encrypts notices."""
 
 import re
 import secrets
@@ -24,7 +24,7 @@ _WINDOW_S = 300
 
 
 class Signer:
-    """The keys at work."""
+    """Signs and verifies with the local keys."""
 
     def __init__(self, keys: LocalKeys) -> None:
         self.keys = keys
@@ -32,24 +32,24 @@ class Signer:
         self._merchant = _load(keys.merchant_key).public_key()
 
     def is_merchants(self, authorization: str, method: str, target: str, body: bytes) -> bool:
-        """Whether our merchant has just signed this request."""
+        """Whether our merchant signed this request recently."""
         if not authorization.startswith(_SCHEME):
             return False
-        given = dict(_FIELD.findall(authorization))
-        stamp = given.get("timestamp", "")
-        if (given.get("mchid"), given.get("serial_no")) != (self.keys.mch_id, self.keys.merchant_serial):
+        headers = dict(_FIELD.findall(authorization))
+        stamp = headers.get("timestamp", "")
+        if (headers.get("mchid"), headers.get("serial_no")) != (self.keys.mch_id, self.keys.merchant_serial):
             return False
         if not stamp.isdecimal() or abs(time.time() - int(stamp)) > _WINDOW_S:
             return False
-        message = f"{method}\n{target}\n{stamp}\n{given.get('nonce_str', '')}\n".encode() + body + b"\n"
+        message = f"{method}\n{target}\n{stamp}\n{headers.get('nonce_str', '')}\n".encode() + body + b"\n"
         try:
-            self._merchant.verify(b64decode(given.get("signature", "")), message, PKCS1v15(), SHA256())
+            self._merchant.verify(b64decode(headers.get("signature", "")), message, PKCS1v15(), SHA256())
         except (InvalidSignature, Base64Error, ValueError):
             return False
         return True
 
     def headers(self, body: bytes, *, by_public_key: bool, at: int | None = None) -> dict[str, str]:
-        """What goes beside an answer or a notice. Who has the public key is told its id, others the certificate's."""
+        """Signature headers of an answer or a notice, with the id of the public key or of the certificate."""
         stamp, nonce = str(int(time.time()) if at is None else at), secrets.token_hex(16)
         signature = self._platform.sign(f"{stamp}\n{nonce}\n".encode() + body + b"\n", PKCS1v15(), SHA256())
         return {
@@ -61,7 +61,7 @@ class Signer:
         }
 
     def sealed(self, content: bytes, associated_data: str) -> dict[str, str]:
-        """Encrypted with the merchant's APIv3 key."""
+        """Encrypt with the merchant's APIv3 key."""
         nonce = secrets.token_hex(6)
         cipher = AESGCM(self.keys.api_v3_key.encode()).encrypt(nonce.encode(), content, associated_data.encode())
         return {

@@ -229,7 +229,9 @@ class _Run:
             self._sections.pop()
 
     def _section(self) -> Section | None:
-        return next((each for each in self._sections if each is not None), None)
+        sections = [each for each in self._sections if each is not None]
+        named = next((each for each in sections if each.named), None)
+        return named or next(iter(sections), None)
 
     # paths
 
@@ -276,7 +278,9 @@ class _Run:
         xobject = self._resource("/XObject", given.operands[0])
         if not isinstance(xobject, pikepdf.Stream):
             return
-        section = section_of("/OC", xobject.get("/OC")) or self._section()
+        section = self._section()
+        if section is None or not section.named:  # a layer of the form does not hide a watermark section around it
+            section = section_of("/OC", xobject.get("/OC")) or section
         if xobject.get("/Subtype") == "/Form":
             self._draw_form(xobject, section)
         elif xobject.get("/Subtype") == "/Image":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye import islands, plates, repeats, scales, strokes
+from headrace.removal.images.eye.frames import find_bars
 from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_mask
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
@@ -59,6 +60,7 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
     step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else shrunk(picture, step)
     eye, size = Detector(threads, frugal=step > 1), (height, width)
+    hints = _besides_bars(hints, picture)
     if hints is None:
         return _searched(eye, canvas, step, size)
     hinted = HintedDetector(threads, frugal=step > 1, hints=hints, size=size)
@@ -71,6 +73,16 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
         _detected(found, step, height, width, None) or _nothing(height, width, step, canvas.shape[:2]), hinted
     )
     return replace(detection, allowed=detection.loose, confirmed=True)
+
+
+def _besides_bars(hints: Hints | None, picture: Picture) -> Hints | None:
+    """The hints, and that nothing in a bar at a border is a mark, unless the user says where the mark is."""
+    if hints is not None and (hints.places or hints.mask is not None):
+        return hints
+    bars = find_bars(picture)
+    if not bars:
+        return hints
+    return replace(hints or Hints(), keep=(*(hints.keep if hints else ()), *bars))
 
 
 def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) -> Detection:

@@ -1,4 +1,4 @@
-"""What these routes are given."""
+"""Dependencies of these routes."""
 
 from typing import Annotated
 
