@@ -9,6 +9,6 @@ def allow_descriptors(number: int) -> int:
     if soft == resource.RLIM_INFINITY or soft >= number:
         return number
     allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    # The usual 1024 is there for programs that use select(); uvloop does not.
+    # The usual 1024 is meant for programs that use select(); uvloop does not.
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return allowed

@@ -72,7 +72,7 @@ def read_credentials(layout: Layout) -> Credentials:
 def data_major(layout: Layout) -> int | None:
     """Give the major version that wrote the data, or None when there is no data yet. Raises FolderUnusable.
 
-    A link is refused: root gives away what is there, and the owner of the folder could have it give away anything.
+    A link is refused: root changes the owner of its target, and the owner of the folder could have any file given away.
     """
     if layout.cluster.is_symlink():
         raise FolderUnusable(

@@ -72,7 +72,7 @@ class ErrorCode(StrEnum):
     TIMEOUT = "timeout"  # it ran past its time
     CRASHED = "crashed"  # its process died: a signal, no memory, os._exit
     INTERRUPTED = "interrupted"  # its worker died
-    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the handler that is there now
+    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the current handler
     BAD_RESULT = "bad_result"  # its result is not JSON, or too large
 
 

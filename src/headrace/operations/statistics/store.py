@@ -76,7 +76,7 @@ WITH ended AS MATERIALIZED (
   CROSS JOIN generate_series(0, cardinality($3)) AS class
   LEFT JOIN ended ON ended.minute = mine.minute
   GROUP BY 1, 2
-), told AS (
+), histograms AS (
   UPDATE headrace.statistics_minutes AS kept SET waited = histogram.waited, ran = histogram.ran
   FROM (
     SELECT minute, array_agg(waited ORDER BY class) AS waited, array_agg(ran ORDER BY class) AS ran
