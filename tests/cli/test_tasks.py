@@ -130,7 +130,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
     refused = headrace("submit", "greet", "--payload", "[]", "--idempotency-key", "k")
     assert (refused.code, refused.complaint) == (
         2,
-        "This Idempotency-Key was used for another request: take a fresh key for each new request.",
+        "This Idempotency-Key was used for another request: use a new key for each new request.",
     )
 
 

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from headrace import errors, logs
+from headrace import errors, extras, logs
 from headrace.cli.terminal import SafeConsole, cell, json_escaped
 from headrace.visible import make_visible
 
@@ -232,6 +232,8 @@ def errors_in_one_line() -> Iterator[None]:
         sys.exit(0)
     except Exception as raised:  # noqa: BLE001 - the edge of the program
         exc = _unwrapped(raised)
+        if isinstance(exc, ModuleNotFoundError):
+            exc = extras.explain(exc) or exc
         if isinstance(exc, errors.HeadraceError):
             _complain(exc)
         if (wants_json() or as_log()) and isinstance(exc, _USAGE_ERROR):  # Typer shows it otherwise
