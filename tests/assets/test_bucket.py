@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database

@@ -7,8 +7,8 @@ import pytest
 from fastapi import FastAPI
 
 from headrace.access import Caller, Role
+from headrace.assets.expiry import let_go
 from headrace.assets.inspection.service import Inspector
-from headrace.assets.life import let_go
 from headrace.assets.other_types import KNOWN, type_of
 from headrace.assets.service import Files
 from headrace.audit import Who

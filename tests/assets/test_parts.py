@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 
 from headrace.assets import parts
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.store import uploads
 from headrace.database import Database

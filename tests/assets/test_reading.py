@@ -21,9 +21,9 @@ from headrace.access import Caller, Role
 from headrace.assets import links, reading
 from headrace.assets.content import disposition
 from headrace.assets.errors import LinkInvalid, ReadingEnded
+from headrace.assets.expiry import let_go
 from headrace.assets.handing_out import content_of, is_there, may_read_on
 from headrace.assets.inspection.service import Inspector
-from headrace.assets.life import let_go
 from headrace.assets.links import Grant, Target
 from headrace.assets.reading import Span, opened
 from headrace.assets.service import Files

@@ -12,13 +12,13 @@ import httpx
 import pytest
 
 from headrace import Headrace
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
 from headrace.tasks.model import Task, TaskStatus
 from tests.assets.saving_program import CONFIG, registry
-from tests.assets.test_life import AT_ONCE, sent
+from tests.assets.test_expiry import AT_ONCE, sent
 from tests.assets.test_streaming import on_disk
 from tests.conftest import ROOT
 

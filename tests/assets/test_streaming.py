@@ -167,7 +167,7 @@ async def test_equal_files_are_stored_once_and_live_their_own_lives(
     assert len(on_disk(files)) == 2
     assert other["id"] not in {first["id"], second["id"]}
 
-    from headrace.assets.life import let_go
+    from headrace.assets.expiry import let_go
 
     assert (await ada.delete(f"/v1/assets/{first['id']}")).status_code == 204
     assert (await let_go(files, db)).purged == 0

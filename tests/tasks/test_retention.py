@@ -16,8 +16,8 @@ from headrace.purging import purge
 from headrace.tasks import retention
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.execution import BadTaskType
-from headrace.tasks.keeping import seconds_by_status
 from headrace.tasks.registry import Registry
+from headrace.tasks.retention_periods import seconds_by_status
 from tests.tasks.conftest import Bench
 from tests.tasks.sql import nothing
 from tests.tasks.test_routes import app, bench  # noqa: F401 - an API and a bench with types

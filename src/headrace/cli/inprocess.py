@@ -57,7 +57,7 @@ class JoinedDatabase(Database):
 
 @dataclass(frozen=True, slots=True)
 class LocalServices(Services):
-    """What routes are served with here. Cursors do not outlive the process; other keys need the deployment's secret."""
+    """The dependencies of routes here. Cursors do not outlive the process; other keys need the deployment's secret."""
 
     stored_secret: Callable[[], bytes] = field(kw_only=True, repr=False)
 

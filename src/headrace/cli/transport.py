@@ -78,7 +78,7 @@ def _receiver(stream: httpx.AsyncByteStream) -> Any:
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            await asyncio.Event().wait()  # the client goes on listening until the task is canceled
+            await asyncio.Event().wait()  # the client keeps listening until the task is canceled
         try:
             return {"type": "http.request", "body": await anext(parts), "more_body": True}
         except StopAsyncIteration:

@@ -14,7 +14,7 @@ from headrace import ids
 from headrace.assembly.followers import followers
 from headrace.assets.erasure import ForgetFiles
 from headrace.assets.errors import SweepRefused
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.results import ResultFiles
 from headrace.assets.retention import ASSETS
 from headrace.assets.service import Files
