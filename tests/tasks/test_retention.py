@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
@@ -100,7 +100,7 @@ def test_a_type_cannot_say_it_otherwise(said: Any) -> None:
         Registry().task("t", retention=said)(nothing)
 
 
-async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx.AsyncClient) -> None:  # noqa: F811
+async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx2.AsyncClient) -> None:  # noqa: F811
     body = {"type": "report.build", "payload": {"pages": 31337}}
     reply = await ada.post("/v1/tasks", json=body, headers={"Idempotency-Key": "once"})
     task_id = reply.json()["id"]

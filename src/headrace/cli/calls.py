@@ -4,7 +4,6 @@ A command is written once. ``remote`` sends its requests to a server; ``inproces
 database of the settings, as an operator.
 """
 
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,8 +21,6 @@ SYSTEM_NAME = "system"
 def perform(command: str, act: Callable[[Api], Awaitable[T]], *, needs_database: bool = True) -> T:
     """Do this where the command was sent to."""
     server = place.with_key()
-    # httpx loads its own command line, and with it half of Rich, unless that is not there.
-    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     if server is not None:
         with gc_paused_while_importing():
             from headrace.cli import remote

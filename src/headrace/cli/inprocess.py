@@ -115,7 +115,7 @@ async def _perform(settings: Settings, deployment: Deployment, command: str, act
 
 @asynccontextmanager
 async def connected(settings: Settings, db: JoinedDatabase, who: Who, *, embedded: bool) -> AsyncIterator[LocalApi]:
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes each request
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it notes each request
     from headrace.cli.transport import InProcess
 
     async with Parts(settings, db, embedded=embedded) as parts:

@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Annotated, NoReturn, TextIO
 
-import httpx
+import httpx2
 import orjson
 import typer
 from rich.markup import escape
@@ -302,8 +302,8 @@ def _beside(running: _Running, app: str | None, *, options_set: Sequence[bool]) 
 def _gets_ready(url: str) -> bool:
     until = monotonic() + _READY_WITHIN_S
     while monotonic() < until:
-        with suppress(httpx.TransportError):
-            if httpx.get(f"{url}/readyz", trust_env=False).is_success:
+        with suppress(httpx2.TransportError):
+            if httpx2.get(f"{url}/readyz", trust_env=False).is_success:
                 return True
         sleep(0.2)
     return False
