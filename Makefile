@@ -14,7 +14,7 @@ minutes ?=
 url ?= http://127.0.0.1:8080
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest image-test nightly check fmt docs console bench chaos soak clean
+.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest image-test nightly check check-dependencies fmt docs console bench chaos soak clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -61,10 +61,15 @@ check: setup-dev     ## format, lint, types, layers, dependencies, lock files, m
 	@scripts/check-migrations
 	@scripts/check-delivery
 	@scripts/requirements --check
+	@$(python) scripts/notice --check
 	@scripts/check-words
 	@$(python) -m headrace docs --check
 	@scripts/console check
 	@echo "all checks passed"
+
+check-dependencies: setup-dev ## licences and known vulnerabilities of all locked packages, and which had no release for 18 months
+	@scripts/setup bench
+	@$(python) scripts/check-dependencies
 
 fmt: setup-dev       ## format and mend what ruff can
 	@$(python) -m ruff format --quiet .
@@ -75,6 +80,7 @@ docs: setup-dev      ## render the reference pages from the code
 	@$(python) -m headrace docs
 	@scripts/schema
 	@scripts/requirements
+	@$(python) scripts/notice
 
 console: setup-dev   ## the console as you edit it, in front of a `make up`; url=… for one elsewhere
 	@HEADRACE_API_URL=$(url) scripts/console dev

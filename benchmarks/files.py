@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from benchmarks.report import Run, Targets, console, print_json, print_rounds, print_targets
 from benchmarks.scratch import scratch_server
@@ -113,9 +113,9 @@ def process(*command: str, url: str, environment: dict[str, str] | None = None) 
         try:
             for _ in range(600):
                 try:
-                    httpx.get(url)
+                    httpx2.get(url)
                     break
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     assert running.poll() is None, f"{command} has ended"
                     time.sleep(0.1)
             yield running
@@ -161,10 +161,10 @@ def stand(database: str, folder: Path) -> Iterator[Stand]:
 
 def _key(api: str) -> str:
     person = {"username": "bench", "password": PASSWORD}
-    httpx.post(f"{api}/v1/auth/register", json=person).raise_for_status()
-    token = httpx.post(f"{api}/v1/auth/login", json=person).json()["token"]
+    httpx2.post(f"{api}/v1/auth/register", json=person).raise_for_status()
+    token = httpx2.post(f"{api}/v1/auth/login", json=person).json()["token"]
     asked = {"name": "bench", "scopes": ["files:read", "files:write"]}
-    answer = httpx.post(f"{api}/v1/api-keys", json=asked, headers={"Authorization": f"Bearer {token}"}).json()
+    answer = httpx2.post(f"{api}/v1/api-keys", json=asked, headers={"Authorization": f"Bearer {token}"}).json()
     return str(answer["key"])
 
 
@@ -210,7 +210,7 @@ def measure_large(run: Run[Sizes], at: Stand) -> None:
     grown: list[float] = []
     key = f"Authorization: Bearer {at.key}"
     # The first file starts the children that look into it.
-    httpx.post(f"{at.api}/v1/assets", content=base, headers={"Authorization": f"Bearer {at.key}"}).raise_for_status()
+    httpx2.post(f"{at.api}/v1/assets", content=base, headers={"Authorization": f"Bearer {at.key}"}).raise_for_status()
     for number in range(run.sizes.rounds):
         padded(base, run.sizes.large, path)
         megabytes = run.sizes.large / 1e6
@@ -220,14 +220,14 @@ def measure_large(run: Run[Sizes], at: Stand) -> None:
         with watched(at.pid, grown):
             ours = curl(str(answer), "-T", str(path), "-X", "POST", "-H", key, f"{at.api}/v1/assets?name=large.mp4")
         run.note("upload_mb_s", megabytes / ours)
-        made = httpx.Response(200, content=answer.read_bytes()).json()
+        made = httpx2.Response(200, content=answer.read_bytes()).json()
         served = at.folder / "raw" / "served"
         served.unlink(missing_ok=True)
         path.rename(served)
         run.note("download_raw_mb_s", megabytes / curl(os.devnull, at.raw))
         url = f"{at.api}/v1/assets/{made['id']}/content"
         run.note("download_mb_s", megabytes / curl(os.devnull, "-H", key, url))
-        httpx.delete(f"{at.api}/v1/assets/{made['id']}", headers={"Authorization": f"Bearer {at.key}"})
+        httpx2.delete(f"{at.api}/v1/assets/{made['id']}", headers={"Authorization": f"Bearer {at.key}"})
         (at.folder / "data" / "files" / "media" / made["user_id"] / made["id"]).unlink()
     run.note("upload_rss_mb", max(grown))
 
@@ -243,20 +243,20 @@ async def _send(url: str, key: str, picture: bytes, count: int, salt: int) -> fl
     numbers = iter(range(count))
     room = 100_000 - len(picture)
 
-    async def sender(client: httpx.AsyncClient) -> None:
+    async def sender(client: httpx2.AsyncClient) -> None:
         for number in numbers:
             # Behind its end a JPEG may have anything; each is another file.
             content = picture + random.Random(f"{salt} {number}").randbytes(max(room, 16))
             (await client.post(url, content=content)).raise_for_status()
 
-    async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key or None}"}, timeout=60) as client:
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {key or None}"}, timeout=60) as client:
         await sender_of_one(client, url, picture)
         started = time.perf_counter()
         await asyncio.gather(*(sender(client) for _ in range(8)))
         return count / (time.perf_counter() - started)
 
 
-async def sender_of_one(client: httpx.AsyncClient, url: str, picture: bytes) -> None:
+async def sender_of_one(client: httpx2.AsyncClient, url: str, picture: bytes) -> None:
     """The first one starts the children, and is not counted."""
     (await client.post(url, content=picture)).raise_for_status()
 

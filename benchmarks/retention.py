@@ -21,8 +21,8 @@ from headrace import Headrace, ids
 from headrace.assembly.retention import ROWS
 from headrace.database import Database
 from headrace.operations.retention import walk_rows
-from headrace.tasks.keeping import ENDS
 from headrace.tasks.model import TaskSpec
+from headrace.tasks.retention_periods import ENDS
 
 
 @dataclass(frozen=True)

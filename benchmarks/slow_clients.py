@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 import uvloop
 
@@ -238,12 +238,12 @@ def api(url: str) -> Iterator[Api]:
 def _log_in(base: str, password: str) -> str:
     for _ in range(300):
         try:
-            if httpx.get(f"{base}/readyz").is_success:
+            if httpx2.get(f"{base}/readyz").is_success:
                 break
-        except httpx.TransportError:
+        except httpx2.TransportError:
             pass
         time.sleep(0.1)
-    reply = httpx.post(f"{base}/v1/auth/login", json={"username": "bench", "password": password}, timeout=30)
+    reply = httpx2.post(f"{base}/v1/auth/login", json={"username": "bench", "password": password}, timeout=30)
     return str(reply.raise_for_status().json()["token"])
 
 

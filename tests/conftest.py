@@ -35,7 +35,7 @@ from tests.memory import in_memory, note_template
 from tests.missing_programs import pytest_terminal_summary
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
     from fastapi import FastAPI
 
 ROOT = Path(__file__).parent.parent
@@ -240,27 +240,27 @@ def who() -> Who:
 
 
 @pytest.fixture
-async def ada(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+async def ada(app: "FastAPI", db: Database) -> AsyncIterator["httpx2.AsyncClient"]:
     async with _calling(app, db, "ada") as client:
         yield client
 
 
 @pytest.fixture
-async def eve(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+async def eve(app: "FastAPI", db: Database) -> AsyncIterator["httpx2.AsyncClient"]:
     """Somebody else."""
     async with _calling(app, db, "eve") as client:
         yield client
 
 
 @pytest.fixture
-async def root(app: "FastAPI", db: Database) -> AsyncIterator["httpx.AsyncClient"]:
+async def root(app: "FastAPI", db: Database) -> AsyncIterator["httpx2.AsyncClient"]:
     """An administrator."""
     async with _calling(app, db, "root", role=",ADMIN") as client:
         yield client
 
 
 @asynccontextmanager
-async def _calling(app: "FastAPI", db: Database, name: str, *, role: str = "") -> AsyncIterator["httpx.AsyncClient"]:
+async def _calling(app: "FastAPI", db: Database, name: str, *, role: str = "") -> AsyncIterator["httpx2.AsyncClient"]:
     from tests.edge import stand  # only those who ask for people load the web
 
     async with stand.client(app, Authorization=f"Bearer {await stand.user(db, name)}{role}") as client:

@@ -154,7 +154,8 @@ class _Borrowed:
                 await self._transaction.rollback()
             except asyncpg.InterfaceError:  # BEGIN or COMMIT was canceled
                 # Whether a transaction is open is known when the canceled statement has been answered.
-                await self.connection.execute("")
+                with suppress(asyncpg.PostgresError):  # it is, and has failed
+                    await self.connection.execute("SELECT")
         if self.connection.is_in_transaction():
             await self.connection.execute("ROLLBACK")
 

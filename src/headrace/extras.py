@@ -12,6 +12,30 @@ from headrace.errors import Unavailable
 _CLONE = Path(__file__).parent.parent.parent
 _BY_SETUP = ("archive", "removal")
 
+NEEDED_BY = {
+    "server": "the API, `headrace up`, webhooks, passwords, files in a bucket, metrics on a port",
+    "embedded": "PostgreSQL of `headrace up`",
+    "files": "file type detection and previews",
+    "payments": "WeChat Pay",
+    "removal": "`headrace detect` and `headrace remove`, and workers for watermark removal",
+    "archive": "archives of old months",
+    "nats": "events to NATS JetStream",
+}
+# The modules of the extra `server`; the other extras are loaded by name where they are needed.
+_SERVER = frozenset(
+    {
+        "argon2",
+        "cryptography",
+        "fastapi",
+        "multipart",
+        "obstore",
+        "prometheus_client",
+        "standardwebhooks",
+        "starlette",
+        "uvicorn",
+    }
+)
+
 
 class ExtraMissing(Unavailable):
     """This needs libraries that are not installed."""
@@ -25,6 +49,12 @@ def load(name: str, *, extra: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as exc:
         raise _missing(name, extra) from exc
+
+
+def explain(error: ModuleNotFoundError) -> ExtraMissing | None:
+    """The extra that has the missing module; None for a module of another program."""
+    name = (error.name or "").partition(".")[0]
+    return _missing(name, "server") if name in _SERVER else None
 
 
 def is_installed(name: str) -> bool:
@@ -48,4 +78,7 @@ def remedy(extra: str) -> str:
 
 
 def _missing(name: str, extra: str) -> ExtraMissing:
-    return ExtraMissing(f"This needs {name.partition('.')[0]}, which is not installed: run {remedy(extra)}.")
+    return ExtraMissing(
+        f"This needs {name.partition('.')[0]} of the extra `{extra}` ({NEEDED_BY[extra]}), which is not installed: "
+        f"run {remedy(extra)}."
+    )

@@ -70,7 +70,7 @@ def configure(*, format: Format = "auto", level: str = "INFO") -> None:  # noqa:
     # Requests are logged once, by our own middleware, with the request id.
     logging.getLogger("uvicorn.access").handlers[:] = []
     logging.getLogger("uvicorn.access").propagate = False
-    for chatty in ("httpx", "httpcore", "uvicorn.error"):
+    for chatty in ("httpx2", "httpcore2", "uvicorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     logging.getLogger("asyncio").addFilter(_is_news)
     logging.getLogger("asyncpg.pool").addFilter(_in_a_line)

@@ -6,9 +6,7 @@ import hmac
 import os
 from collections.abc import Sequence
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
+from headrace import extras
 from headrace.errors import Conflict
 
 _NONCE = 12
@@ -29,16 +27,20 @@ class Vault:
     """Encrypts and decrypts with one key. ``binding`` names the row: in another row it cannot be decrypted."""
 
     def __init__(self, key: bytes) -> None:
-        self._cipher = AESGCM(key)
+        # Loaded here: a worker without secrets needs no cryptography.
+        self._cipher = extras.load("cryptography.hazmat.primitives.ciphers.aead", extra="server").AESGCM(key)
 
     def seal(self, secret: bytes, *, binding: bytes) -> str:
         nonce = os.urandom(_NONCE)
         return base64.b64encode(nonce + self._cipher.encrypt(nonce, secret, binding)).decode()
 
     def open(self, sealed: str, *, binding: bytes) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
         raw = base64.b64decode(sealed)
         try:
-            return self._cipher.decrypt(raw[:_NONCE], raw[_NONCE:], binding)
+            opened: bytes = self._cipher.decrypt(raw[:_NONCE], raw[_NONCE:], binding)
+            return opened
         except InvalidTag:
             raise SecretUnreadable from None
 

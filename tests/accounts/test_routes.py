@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -33,10 +33,10 @@ def make_app(db: Database, accounts: Accounts, *, secure: bool = False) -> FastA
 
 
 @asynccontextmanager
-async def client_of(app: FastAPI, *, https: bool = False, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app, client=("192.0.2.7", 4711))
+async def client_of(app: FastAPI, *, https: bool = False, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(app, client=("192.0.2.7", 4711))
     base = f"http{'s' if https else ''}://headrace.test"
-    async with httpx.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
+    async with httpx2.AsyncClient(transport=transport, base_url=base, headers=headers) as client:
         yield client
 
 
@@ -46,27 +46,27 @@ def app(db: Database, accounts: Accounts) -> FastAPI:
 
 
 @pytest.fixture
-async def client(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
+async def client(app: FastAPI) -> AsyncIterator[httpx2.AsyncClient]:
     """A program: it keeps no cookies."""
     async with client_of(app) as opened:
         yield opened
 
 
-async def register(client: httpx.AsyncClient, name: str = "ada") -> dict[str, Any]:
+async def register(client: httpx2.AsyncClient, name: str = "ada") -> dict[str, Any]:
     reply = await client.post("/v1/auth/register", json={"username": name, "password": PASSWORD})
     assert reply.status_code == 201, reply.text
     user: dict[str, Any] = reply.json()
     return user
 
 
-async def bearer(client: httpx.AsyncClient, name: str = "ada", password: str = PASSWORD) -> dict[str, str]:
+async def bearer(client: httpx2.AsyncClient, name: str = "ada", password: str = PASSWORD) -> dict[str, str]:
     reply = await client.post("/v1/auth/login", json={"username": name, "password": password})
     assert reply.status_code == 200, reply.text
     client.cookies.clear()
     return {"Authorization": f"Bearer {reply.json()['token']}"}
 
 
-async def test_register_log_in_and_ask_who_one_is(client: httpx.AsyncClient) -> None:  # D-01
+async def test_register_log_in_and_ask_who_one_is(client: httpx2.AsyncClient) -> None:  # D-01
     reply = await client.post("/v1/auth/register", json={**BODY, "username": "Ada", "email": "ada@example.org"})
     assert reply.status_code == 201
     user = reply.json()
@@ -86,7 +86,7 @@ async def test_register_log_in_and_ask_who_one_is(client: httpx.AsyncClient) -> 
     assert me["scopes"] is None
 
 
-async def test_what_registering_refuses(client: httpx.AsyncClient) -> None:
+async def test_what_registering_refuses(client: httpx2.AsyncClient) -> None:
     await register(client, "taken")
     changes: list[tuple[dict[str, str], int, str]] = [
         ({"username": "a b"}, 400, "invalid_username"),
@@ -104,7 +104,7 @@ async def test_what_registering_refuses(client: httpx.AsyncClient) -> None:
         assert problem["details"]["field"] in change
 
 
-async def test_what_has_the_wrong_shape_is_named_and_not_sent_back(client: httpx.AsyncClient) -> None:
+async def test_what_has_the_wrong_shape_is_named_and_not_sent_back(client: httpx2.AsyncClient) -> None:
     for change in ({"username": ""}, {"password": "x" * 1025}, {"role": "ADMINISTRATOR"}):
         reply = await client.post("/v1/auth/register", json=BODY | change)
         assert reply.status_code in (400, 422)
@@ -112,7 +112,7 @@ async def test_what_has_the_wrong_shape_is_named_and_not_sent_back(client: httpx
         assert not any(value and value in reply.text for value in change.values())
 
 
-async def test_registering_twice_with_one_key_registers_once(client: httpx.AsyncClient, db: Database) -> None:
+async def test_registering_twice_with_one_key_registers_once(client: httpx2.AsyncClient, db: Database) -> None:
     replies = [await client.post("/v1/auth/register", json=BODY, headers={"Idempotency-Key": "k1"}) for _ in range(2)]
     assert [reply.status_code for reply in replies] == [201, 201]
     assert replies[0].json() == replies[1].json()
@@ -125,7 +125,7 @@ async def test_a_closed_house_registers_nobody(db: Database, accounts: Accounts)
     assert (reply.status_code, reply.json()["code"]) == (403, "registration_closed")
 
 
-async def test_a_wrong_login_is_401_and_a_paused_one_429(client: httpx.AsyncClient) -> None:
+async def test_a_wrong_login_is_401_and_a_paused_one_429(client: httpx2.AsyncClient) -> None:
     await register(client)
     for _ in range(5):
         reply = await client.post("/v1/auth/login", json={**BODY, "password": "wrong"})
@@ -166,7 +166,7 @@ async def test_by_https_the_cookies_are_secure(db: Database, accounts: Accounts)
         assert (await browser.get("/v1/me")).status_code == 200
 
 
-async def test_the_trail_knows_the_request(client: httpx.AsyncClient, db: Database) -> None:  # A-06
+async def test_the_trail_knows_the_request(client: httpx2.AsyncClient, db: Database) -> None:  # A-06
     await client.post("/v1/auth/register", json=BODY, headers={"X-Request-Id": "req-of-mine", "User-Agent": "tester/1"})
     (event,) = await events(db)
     assert (event["client_ip"], event["user_agent"], event["request_method"], event["request_id"]) == (
@@ -177,7 +177,7 @@ async def test_the_trail_knows_the_request(client: httpx.AsyncClient, db: Databa
     )
 
 
-async def test_changing_the_password(client: httpx.AsyncClient) -> None:
+async def test_changing_the_password(client: httpx2.AsyncClient) -> None:
     await register(client)
     here, there = await bearer(client), await bearer(client)
     new = "a new long phrase"
@@ -195,7 +195,7 @@ async def test_changing_the_password(client: httpx.AsyncClient) -> None:
     await bearer(client, password=new)
 
 
-async def test_sessions_are_listed_paged_and_ended(client: httpx.AsyncClient) -> None:
+async def test_sessions_are_listed_paged_and_ended(client: httpx2.AsyncClient) -> None:
     await register(client)
     sessions = [await bearer(client) for _ in range(4)]
     here = sessions[0]
@@ -219,7 +219,7 @@ async def test_sessions_are_listed_paged_and_ended(client: httpx.AsyncClient) ->
     assert (await client.get("/v1/me", headers=here)).status_code == 200
 
 
-async def test_another_s_rows_look_like_missing_ones(client: httpx.AsyncClient) -> None:
+async def test_another_s_rows_look_like_missing_ones(client: httpx2.AsyncClient) -> None:
     await register(client, "ada")
     await register(client, "bob")
     ada, bob = await bearer(client, "ada"), await bearer(client, "bob")
@@ -227,7 +227,7 @@ async def test_another_s_rows_look_like_missing_ones(client: httpx.AsyncClient) 
     made = await client.post("/v1/api-keys", json={"name": "k", "scopes": ["tasks:read"]}, headers=ada)
     key = made.json()["id"]
 
-    def told(reply: httpx.Response) -> tuple[int, dict[str, Any]]:
+    def told(reply: httpx2.Response) -> tuple[int, dict[str, Any]]:
         problem = reply.json()
         return reply.status_code, {name: problem.get(name) for name in ("code", "detail", "details")}
 
@@ -245,7 +245,7 @@ async def test_another_s_rows_look_like_missing_ones(client: httpx.AsyncClient) 
         assert (reply.status_code, reply.json()["code"]) == (403, "admin_only")
 
 
-async def test_an_api_key_is_made_used_and_revoked(client: httpx.AsyncClient, db: Database) -> None:
+async def test_an_api_key_is_made_used_and_revoked(client: httpx2.AsyncClient, db: Database) -> None:
     await register(client)
     person = await bearer(client)
     body = {"name": "nightly", "scopes": ["account:read", "tasks:write"]}
@@ -275,7 +275,7 @@ async def test_an_api_key_is_made_used_and_revoked(client: httpx.AsyncClient, db
     assert (await client.get("/v1/me", headers=program)).status_code == 401
 
 
-async def test_keys_that_cannot_be_made(client: httpx.AsyncClient) -> None:
+async def test_keys_that_cannot_be_made(client: httpx2.AsyncClient) -> None:
     await register(client)
     headers = await bearer(client)
     body: dict[str, Any] = {"name": "k", "scopes": ["tasks:read"]}
@@ -298,7 +298,7 @@ async def test_keys_that_cannot_be_made(client: httpx.AsyncClient) -> None:
             assert reply.json()["errors"][0]["field"].removeprefix("body.").partition(".")[0] in change
 
 
-async def test_an_api_key_cannot_do_what_only_a_person_may(client: httpx.AsyncClient) -> None:
+async def test_an_api_key_cannot_do_what_only_a_person_may(client: httpx2.AsyncClient) -> None:
     await register(client)
     person = await bearer(client)
     expires_at = (datetime.now(UTC) + timedelta(days=1)).isoformat()
@@ -315,7 +315,7 @@ async def test_an_api_key_cannot_do_what_only_a_person_may(client: httpx.AsyncCl
 
 
 async def test_an_administrator_makes_and_changes_users(
-    client: httpx.AsyncClient, db: Database, make_user: MakeUser
+    client: httpx2.AsyncClient, db: Database, make_user: MakeUser
 ) -> None:
     await make_user("root", role=Role.ADMIN)
     root = await bearer(client, "root")
@@ -350,7 +350,7 @@ async def test_an_administrator_makes_and_changes_users(
         assert secret not in await everything_in(db)  # A-09
 
 
-async def test_the_last_administrator_stays(client: httpx.AsyncClient, make_user: MakeUser) -> None:
+async def test_the_last_administrator_stays(client: httpx2.AsyncClient, make_user: MakeUser) -> None:
     user = await make_user("root", role=Role.ADMIN)
     root = await bearer(client, "root")
     for path, body in (("suspend", None), ("role", {"role": "USER"})):
@@ -358,7 +358,7 @@ async def test_the_last_administrator_stays(client: httpx.AsyncClient, make_user
         assert (reply.status_code, reply.json()["code"]) == (409, "last_admin")
 
 
-async def test_users_are_listed_by_page_and_filter(client: httpx.AsyncClient, make_user: MakeUser) -> None:
+async def test_users_are_listed_by_page_and_filter(client: httpx2.AsyncClient, make_user: MakeUser) -> None:
     await make_user("root", role=Role.ADMIN)
     names = [f"user{n}" for n in range(5)]
     for name in names:
@@ -379,12 +379,12 @@ async def test_users_are_listed_by_page_and_filter(client: httpx.AsyncClient, ma
     assert none["items"] == []
 
 
-async def test_wechat_is_off_until_it_is_set_up(client: httpx.AsyncClient) -> None:
+async def test_wechat_is_off_until_it_is_set_up(client: httpx2.AsyncClient) -> None:
     reply = await client.post("/v1/auth/wechat", json={"code": "c"})
     assert (reply.status_code, reply.json()["code"]) == (403, "wechat_off")
 
 
-async def test_nothing_is_open_without_a_credential(app: FastAPI, client: httpx.AsyncClient) -> None:
+async def test_nothing_is_open_without_a_credential(app: FastAPI, client: httpx2.AsyncClient) -> None:
     open_to_all = {"/v1/auth/register", "/v1/auth/login", "/v1/auth/wechat"}
     document = app.openapi()
     asked = 0
@@ -408,7 +408,7 @@ def test_every_route_is_described(app: FastAPI) -> None:
                 assert any(int(status) >= 400 for status in operation["responses"]), (method, path)
 
 
-async def test_a_forged_session_of_the_right_shape_is_nobody(client: httpx.AsyncClient) -> None:
+async def test_a_forged_session_of_the_right_shape_is_nobody(client: httpx2.AsyncClient) -> None:
     await register(client)
     headers = await bearer(client)
     forged = {"Authorization": headers["Authorization"][:-1] + "!"}
@@ -416,7 +416,7 @@ async def test_a_forged_session_of_the_right_shape_is_nobody(client: httpx.Async
 
 
 async def test_a_stranger_cannot_keep_every_core_busy_with_registering(
-    client: httpx.AsyncClient, accounts: Accounts
+    client: httpx2.AsyncClient, accounts: Accounts
 ) -> None:
     burst = accounts.config.registration_limit.burst
     replies = [await client.post("/v1/auth/register", json=BODY) for _ in range(burst + 1)]
@@ -424,14 +424,14 @@ async def test_a_stranger_cannot_keep_every_core_busy_with_registering(
     assert replies[-1].headers["Retry-After"]
 
 
-async def test_a_long_body_is_refused_before_anyone_looks_into_it(client: httpx.AsyncClient) -> None:
+async def test_a_long_body_is_refused_before_anyone_looks_into_it(client: httpx2.AsyncClient) -> None:
     reply = await client.post("/v1/auth/login", json={f"field{number}": 1 for number in range(10_000)})
     assert (reply.status_code, reply.json()["code"]) == (413, "body_too_large")
     longest = {"current_password": "\U0001f511" * 1024, "new_password": "\U0001f512" * 1024}
     assert (await client.post("/v1/auth/password", json=longest)).status_code == 401
 
 
-async def test_an_answer_that_holds_a_new_key_is_not_given_again_to_an_old_one(client: httpx.AsyncClient) -> None:
+async def test_an_answer_that_holds_a_new_key_is_not_given_again_to_an_old_one(client: httpx2.AsyncClient) -> None:
     await register(client)
     person = await bearer(client)
     old = await client.post("/v1/api-keys", json={"name": "old", "scopes": ["account:write"]}, headers=person)
@@ -442,7 +442,9 @@ async def test_an_answer_that_holds_a_new_key_is_not_given_again_to_an_old_one(c
     assert (await client.post("/v1/api-keys", json=wanted, headers=program | once)).status_code == 403
 
 
-async def test_an_account_is_deleted_and_kept_over_http(client: httpx.AsyncClient, make_user: MakeUser) -> None:  # W-16
+async def test_an_account_is_deleted_and_kept_over_http(
+    client: httpx2.AsyncClient, make_user: MakeUser
+) -> None:  # W-16
     await make_user("root", role=Role.ADMIN)
     ada, headers, root = await register(client), await bearer(client), await bearer(client, "root")
     for body in ({}, {"password": PASSWORD, "code": "c"}):
@@ -474,7 +476,7 @@ NUMBER = "+49301234567"
 
 
 async def test_a_telephone_number_is_its_owner_s_alone(
-    client: httpx.AsyncClient, db: Database, make_user: MakeUser
+    client: httpx2.AsyncClient, db: Database, make_user: MakeUser
 ) -> None:
     await register(client)
     await make_user("root", role=Role.ADMIN)
@@ -504,7 +506,7 @@ async def test_a_telephone_number_is_its_owner_s_alone(
     assert gone.json()["mobile"] is None
 
 
-async def test_what_is_no_telephone_number_is_refused(client: httpx.AsyncClient) -> None:
+async def test_what_is_no_telephone_number_is_refused(client: httpx2.AsyncClient) -> None:
     await register(client)
     ada = await bearer(client)
     for wrong in ("030 1234567", "+0301234567", "+49", "+123456", "+1234567890123456", "+49 30 ABC", "+٤٩٣٠١٢٣٤٥٦"):

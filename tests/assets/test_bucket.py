@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
@@ -26,7 +26,7 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-async def ada(db: Database, bucket_files: Files) -> AsyncIterator[httpx.AsyncClient]:
+async def ada(db: Database, bucket_files: Files) -> AsyncIterator[httpx2.AsyncClient]:
     async with edge.client(stand.app(db, bucket_files), Authorization=f"Bearer {await edge.user(db, 'ada')}") as client:
         yield client
 
@@ -36,7 +36,7 @@ async def names(files: Files) -> list[str]:
 
 
 async def test_a_file_lives_in_a_bucket(
-    ada: httpx.AsyncClient, bucket_files: Files, db: Database, tmp_path: Path
+    ada: httpx2.AsyncClient, bucket_files: Files, db: Database, tmp_path: Path
 ) -> None:  # W-02
     content = png(tail=6 * MIB)
     made = (await ada.post("/v1/assets", params={"name": "Käse.png"}, content=content)).json()
@@ -49,7 +49,7 @@ async def test_a_file_lives_in_a_bucket(
     # The bucket's own link, by plain curl, with the name and type that we say.
     link = (await ada.post(f"/v1/assets/{made['id']}/links", json={"expires_in": 600})).json()["url"]
     assert curl(await fetched(link, tmp_path)) == content
-    async with httpx.AsyncClient() as anybody:
+    async with httpx2.AsyncClient() as anybody:
         reply = await anybody.get(link)
         assert reply.headers["Content-Type"] == "image/png"
         assert "filename*=UTF-8''K%C3%A4se.png" in reply.headers["Content-Disposition"]
@@ -84,7 +84,7 @@ def curl(path: Path) -> bytes:
 
 
 @pytest.mark.parametrize("direct", [False, True], ids=["through the API", "straight to the bucket"])
-async def test_parts_become_a_file(ada: httpx.AsyncClient, bucket_files: Files, db: Database, direct: bool) -> None:
+async def test_parts_become_a_file(ada: httpx2.AsyncClient, bucket_files: Files, db: Database, direct: bool) -> None:
     content = png(tail=17 * MIB)
     await in_parts(ada, content, direct=direct)
     assert len(await names(bucket_files)) == 1
@@ -97,12 +97,12 @@ async def test_parts_become_a_file(ada: httpx.AsyncClient, bucket_files: Files, 
 
 
 @pytest.mark.slow
-async def test_200_megabytes_in_parts(ada: httpx.AsyncClient, bucket_files: Files) -> None:
+async def test_200_megabytes_in_parts(ada: httpx2.AsyncClient, bucket_files: Files) -> None:
     made = await in_parts(ada, png(tail=200 * MIB), direct=True)
     assert made["size_bytes"] > 200 * MIB
 
 
-async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> dict[str, Any]:
+async def in_parts(ada: httpx2.AsyncClient, content: bytes, *, direct: bool) -> dict[str, Any]:
     digest = hashlib.sha256(content).hexdigest()
     asked = {"name": "large.png", "size_bytes": len(content), "sha256": digest, "direct": direct}
     upload = (await ada.post("/v1/uploads", json=asked)).json()
@@ -113,7 +113,7 @@ async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> d
     if direct:
         body = {"numbers": [*pieces]}
         links = (await ada.post(f"/v1/uploads/{upload['id']}/links", json=body)).json()["links"]
-        async with httpx.AsyncClient(timeout=60) as anybody:
+        async with httpx2.AsyncClient(timeout=60) as anybody:
             sent = [await anybody.put(link["url"], content=pieces[link["number"]]) for link in links]
         assert {each.status_code for each in sent} == {200}
     else:
@@ -131,14 +131,14 @@ async def in_parts(ada: httpx.AsyncClient, content: bytes, *, direct: bool) -> d
 
 
 async def test_a_direct_upload_of_something_else_leaves_nothing(
-    ada: httpx.AsyncClient, bucket_files: Files, db: Database
+    ada: httpx2.AsyncClient, bucket_files: Files, db: Database
 ) -> None:  # W-05
     content = png(tail=1000)
     for sent, code in ((content[:-1] + b"!", "digest_mismatch"), (content[:-5], "parts_missing")):
         asked = {"name": "x", "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest(), "direct": True}
         upload = (await ada.post("/v1/uploads", json=asked)).json()
         answer = await ada.post(f"/v1/uploads/{upload['id']}/links", json={"numbers": [1]})
-        async with httpx.AsyncClient() as anybody:
+        async with httpx2.AsyncClient() as anybody:
             await anybody.put(answer.json()["links"][0]["url"], content=sent)
         refused = await ada.post(f"/v1/uploads/{upload['id']}/complete")
         assert refused.json()["code"] == code
@@ -148,25 +148,25 @@ async def test_a_direct_upload_of_something_else_leaves_nothing(
     assert await db.fetch_alone("SELECT id FROM headrace.uploads") == []
 
 
-async def begun(ada: httpx.AsyncClient, content: bytes) -> tuple[str, str]:
+async def begun(ada: httpx2.AsyncClient, content: bytes) -> tuple[str, str]:
     """A direct upload of one part; gives its id and the link."""
     upload = (await ada.post("/v1/uploads", json={"name": "x", "size_bytes": len(content), "direct": True})).json()
     answer = await ada.post(f"/v1/uploads/{upload['id']}/links", json={"numbers": [1]})
     return upload["id"], answer.json()["links"][0]["url"]
 
 
-async def test_a_link_takes_no_more_bytes_than_were_announced(ada: httpx.AsyncClient) -> None:
+async def test_a_link_takes_no_more_bytes_than_were_announced(ada: httpx2.AsyncClient) -> None:
     """The links signed the host alone: 60 MiB went into an upload of 1,000 bytes, beside the quota."""
     content = png(tail=1000)
     _, link = await begun(ada, content)
-    async with httpx.AsyncClient() as anybody:
+    async with httpx2.AsyncClient() as anybody:
         assert (await anybody.put(link, content=content + bytes(MIB))).status_code == 403
         assert (await anybody.put(link, content=content)).status_code == 200
 
 
 @pytest.mark.parametrize("found_by", ["links", "complete", "GET"])
 async def test_a_stored_part_that_is_larger_than_announced_ends_its_upload(
-    found_by: str, ada: httpx.AsyncClient, bucket_files: Files, db: Database
+    found_by: str, ada: httpx2.AsyncClient, bucket_files: Files, db: Database
 ) -> None:
     """For storages that do not check the length."""
     content = png(tail=1000)
@@ -178,7 +178,7 @@ async def test_a_stored_part_that_is_larger_than_announced_ends_its_upload(
     asked = {"partNumber": "1", "uploadId": row["id"]}
     key = f"files/media/{row['storage_key']}.parts"
     link = bucket.signer.link("PUT", key, expires_in=timedelta(minutes=1), query=asked)
-    async with httpx.AsyncClient() as anybody:
+    async with httpx2.AsyncClient() as anybody:
         assert (await anybody.put(link, content=content + bytes(MIB))).status_code == 200
     path = f"/v1/uploads/{upload_id}"
     if found_by == "GET":
@@ -192,12 +192,12 @@ async def test_a_stored_part_that_is_larger_than_announced_ends_its_upload(
 
 
 async def test_a_link_that_is_used_after_the_end_does_not_change_the_file(
-    ada: httpx.AsyncClient, bucket_files: Files, db: Database
+    ada: httpx2.AsyncClient, bucket_files: Files, db: Database
 ) -> None:
     """On Swift a part can be written after its upload was completed."""
     content = png(tail=1000)
     upload_id, link = await begun(ada, content)
-    async with httpx.AsyncClient() as anybody:
+    async with httpx2.AsyncClient() as anybody:
         await anybody.put(link, content=content)
         made = (await ada.post(f"/v1/uploads/{upload_id}/complete")).json()
         await anybody.put(link, content=content[:-1] + b"!")
@@ -205,7 +205,7 @@ async def test_a_link_that_is_used_after_the_end_does_not_change_the_file(
     assert await names(bucket_files) == [f"media/{made['user_id']}/{made['id']}"]
 
 
-async def test_links_do_not_keep_an_upload_for_ever(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_links_do_not_keep_an_upload_for_ever(ada: httpx2.AsyncClient, db: Database) -> None:
     upload_id, _ = await begun(ada, png(tail=1000))
     await db.fetch_alone(
         "UPDATE headrace.uploads SET created_at = now() - interval '6 days 23 hours 50 minutes' RETURNING id"

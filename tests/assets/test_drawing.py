@@ -77,7 +77,7 @@ async def test_nobody_keeps_others_waiting_with_many_decks(slow: tuple[Slow, Fil
 async def test_what_is_too_large_to_be_kept_is_not_drawn_again(slow: tuple[Slow, Files]) -> None:
     inspector, files = slow
     inspector.let.set()
-    inspector.bytes = pages._MOST_BYTES + 1
+    inspector.bytes = pages._MAX_BYTES + 1
     content, kept = await deck(files, "ada", 1)
     for _ in range(2):
         with pytest.raises(PageNotFound):

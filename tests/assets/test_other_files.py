@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
 from headrace.access import Caller, Role
+from headrace.assets.expiry import let_go
 from headrace.assets.inspection.service import Inspector
-from headrace.assets.life import let_go
 from headrace.assets.other_types import KNOWN, type_of
 from headrace.assets.service import Files
 from headrace.audit import Who
@@ -36,7 +36,7 @@ def app(db: Database, files: Files) -> FastAPI:
 
 
 async def test_a_file_of_a_type_that_the_settings_name_is_taken_and_handed_out_as_a_download(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     page = b"<html><script>alert(1)</script></html>"
     reply = await ada.post("/v1/assets", params={"name": "page.html"}, content=page)
@@ -71,14 +71,14 @@ async def test_a_file_of_a_type_that_the_settings_name_is_taken_and_handed_out_a
     ids=["gzip", "unknown", "truncated", "polyglot"],
 )
 async def test_other_types_and_broken_media_are_refused_as_before(
-    ada: httpx.AsyncClient, files: Files, content: bytes, code: str
+    ada: httpx2.AsyncClient, files: Files, content: bytes, code: str
 ) -> None:
     reply = await ada.post("/v1/assets", content=content)
     assert (reply.status_code, reply.json()["code"]) == (400, code)
     assert on_disk(files) == []
 
 
-async def test_a_mark_is_not_taken_off_a_file_that_is_no_media(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_a_mark_is_not_taken_off_a_file_that_is_no_media(ada: httpx2.AsyncClient, db: Database) -> None:
     made = (await ada.post("/v1/assets", params={"name": "rows.csv"}, content=b"a,b\n1,2\n")).json()
     async with db.transaction() as tx:
         with pytest.raises(MediaUnsupported, match=r"rows\.csv is text/plain: marks are taken off pictures"):

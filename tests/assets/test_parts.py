@@ -5,10 +5,10 @@ import hashlib
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace.assets import parts
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.store import uploads
 from headrace.database import Database
@@ -19,7 +19,7 @@ MIB = 1024 * 1024
 CONTENT = png(tail=20 * MIB)
 
 
-async def begun(ada: httpx.AsyncClient, content: bytes = CONTENT, **more: Any) -> dict[str, Any]:
+async def begun(ada: httpx2.AsyncClient, content: bytes = CONTENT, **more: Any) -> dict[str, Any]:
     asked = {"name": "large.png", "size_bytes": len(content), **more}
     reply = await ada.post("/v1/uploads", json=asked)
     assert reply.status_code == 201, reply.text
@@ -32,12 +32,14 @@ def piece(upload: dict[str, Any], number: int, content: bytes = CONTENT) -> byte
     return content[(number - 1) * size : number * size]
 
 
-async def send(ada: httpx.AsyncClient, upload: dict[str, Any], number: int, content: bytes = CONTENT) -> httpx.Response:
+async def send(
+    ada: httpx2.AsyncClient, upload: dict[str, Any], number: int, content: bytes = CONTENT
+) -> httpx2.Response:
     return await ada.put(f"/v1/uploads/{upload['id']}/parts/{number}", content=piece(upload, number, content))
 
 
 async def test_parts_in_any_order_at_once_and_twice_become_the_file(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:  # W-02
     upload = await begun(ada, sha256=hashlib.sha256(CONTENT).hexdigest())
     assert upload["parts"] == 3
@@ -55,7 +57,7 @@ async def test_parts_in_any_order_at_once_and_twice_become_the_file(
     assert (late.status_code, late.json()["code"]) == (409, "upload_over")
 
 
-async def test_what_is_missing_is_named_and_can_still_be_sent(ada: httpx.AsyncClient, files: Files) -> None:
+async def test_what_is_missing_is_named_and_can_still_be_sent(ada: httpx2.AsyncClient, files: Files) -> None:
     upload = await begun(ada)
     await send(ada, upload, 2)
     early = await ada.post(f"/v1/uploads/{upload['id']}/complete")
@@ -71,7 +73,7 @@ async def test_what_is_missing_is_named_and_can_still_be_sent(ada: httpx.AsyncCl
     assert (await ada.post(f"/v1/uploads/{upload['id']}/complete")).status_code == 200
 
 
-async def test_parts_that_do_not_fit_are_refused(ada: httpx.AsyncClient, files: Files) -> None:
+async def test_parts_that_do_not_fit_are_refused(ada: httpx2.AsyncClient, files: Files) -> None:
     upload = await begun(ada)
     path = f"/v1/uploads/{upload['id']}/parts"
     for number, content, query, code in (
@@ -86,7 +88,7 @@ async def test_parts_that_do_not_fit_are_refused(ada: httpx.AsyncClient, files: 
 
 
 async def test_a_refused_or_aborted_upload_leaves_nothing(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:  # W-05
     for content, more, code in (
         (b"MZ" * 1000, {}, "file_unknown"),
@@ -105,7 +107,7 @@ async def test_a_refused_or_aborted_upload_leaves_nothing(
 
 
 async def test_an_upload_that_nobody_completes_is_swept_and_one_that_is_being_completed_is_not(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:  # W-18
     left, held = await begun(ada), await begun(ada)
     for upload in (left, held):
@@ -129,7 +131,7 @@ async def test_an_upload_that_nobody_completes_is_swept_and_one_that_is_being_co
 
 
 async def test_a_slow_completer_cannot_register_what_another_has_taken_over(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     upload = await begun(ada, png())
     await send(ada, upload, 1, png())
@@ -151,7 +153,7 @@ async def test_a_slow_completer_cannot_register_what_another_has_taken_over(
         assert await uploads.abort(tx, upload["id"], token="slow") is None
 
 
-async def test_a_killed_completion_blocks_its_upload_for_seconds(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_a_killed_completion_blocks_its_upload_for_seconds(ada: httpx2.AsyncClient, db: Database) -> None:
     """The lease of a process that was killed in `complete` was two minutes long."""
     upload = await begun(ada)
     async with db.transaction() as tx:

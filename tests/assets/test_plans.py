@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace.assets.service import Files
 from headrace.billing.granting import grant
@@ -19,7 +19,7 @@ from tests.edge import stand as edge
 @asynccontextmanager
 async def served(
     db: Database, files: Files, *features: dict[str, Any], **config: Any
-) -> AsyncIterator[httpx.AsyncClient]:
+) -> AsyncIterator[httpx2.AsyncClient]:
     """Somebody whose plan says this, at an API with these settings."""
     user_id, now = await edge.user(db, "ida"), datetime.now(UTC)
     async with db.transaction() as tx:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import httpx
+import httpx2
 import pikepdf
 import pytest
 from fastapi import FastAPI
@@ -21,9 +21,9 @@ from headrace.access import Caller, Role
 from headrace.assets import links, reading
 from headrace.assets.content import disposition
 from headrace.assets.errors import LinkInvalid, ReadingEnded
+from headrace.assets.expiry import let_go
 from headrace.assets.handing_out import content_of, is_there, may_read_on
 from headrace.assets.inspection.service import Inspector
-from headrace.assets.life import let_go
 from headrace.assets.links import Grant, Target
 from headrace.assets.reading import Span, opened
 from headrace.assets.service import Files
@@ -42,7 +42,7 @@ SIZE = len(CONTENT)
 
 
 @pytest.fixture
-async def made(ada: httpx.AsyncClient) -> str:
+async def made(ada: httpx2.AsyncClient) -> str:
     return str((await ada.post("/v1/assets", params={"name": 'a "b"; ü\r\n.png'}, content=CONTENT)).json()["id"])
 
 
@@ -57,7 +57,7 @@ async def made(ada: httpx.AsyncClient) -> str:
         ("bytes=-999999", 0, SIZE),
     ],
 )
-async def test_one_range_is_given(ada: httpx.AsyncClient, made: str, asked: str, start: int, end: int) -> None:
+async def test_one_range_is_given(ada: httpx2.AsyncClient, made: str, asked: str, start: int, end: int) -> None:
     reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
     assert reply.status_code == 206
     assert reply.content == CONTENT[start:end]
@@ -66,19 +66,19 @@ async def test_one_range_is_given(ada: httpx.AsyncClient, made: str, asked: str,
 
 
 @pytest.mark.parametrize("asked", ["bytes=0-1,5-6", "bytes=5-2", "lines=1-2", "bytes=", "bytes=-", "x"])
-async def test_what_is_no_single_range_gives_the_whole(ada: httpx.AsyncClient, made: str, asked: str) -> None:
+async def test_what_is_no_single_range_gives_the_whole(ada: httpx2.AsyncClient, made: str, asked: str) -> None:
     reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
     assert (reply.status_code, reply.content) == (200, CONTENT)
 
 
 @pytest.mark.parametrize("asked", [f"bytes={SIZE}-", "bytes=-0"])
-async def test_a_range_beyond_the_end_is_refused(ada: httpx.AsyncClient, made: str, asked: str) -> None:
+async def test_a_range_beyond_the_end_is_refused(ada: httpx2.AsyncClient, made: str, asked: str) -> None:
     reply = await ada.get(f"/v1/assets/{made}/content", headers={"Range": asked})
     assert (reply.status_code, reply.json()["code"]) == (416, "range_not_satisfiable")
     assert reply.headers["Content-Range"] == f"bytes */{SIZE}"
 
 
-async def test_validators(ada: httpx.AsyncClient, made: str) -> None:
+async def test_validators(ada: httpx2.AsyncClient, made: str) -> None:
     path = f"/v1/assets/{made}/content"
     etag = (await ada.get(path)).headers["ETag"]
     assert (await ada.get(path, headers={"If-None-Match": f'"x", W/{etag}'})).status_code == 304
@@ -97,7 +97,7 @@ def test_any_name_fits_into_the_header() -> None:
 
 
 async def test_a_link_needs_nothing_else_and_dies_with_its_file(
-    ada: httpx.AsyncClient, app: FastAPI, made: str, db: Database
+    ada: httpx2.AsyncClient, app: FastAPI, made: str, db: Database
 ) -> None:
     link = (await ada.post(f"/v1/assets/{made}/links", json={"inline": True})).json()
     assert link["url"].startswith("http://test/v1/content/")
@@ -117,7 +117,7 @@ async def test_a_link_needs_nothing_else_and_dies_with_its_file(
     assert [(row["action"], row["uid"] == "anonymous") for row in told] == [("granted", False), ("read", True)]
 
 
-async def test_links_cannot_be_made_up_altered_or_used_late(app: FastAPI, made: str, ada: httpx.AsyncClient) -> None:
+async def test_links_cannot_be_made_up_altered_or_used_late(app: FastAPI, made: str, ada: httpx2.AsyncClient) -> None:
     now = datetime.now(UTC)
     good = Grant(Target.CONTENT, made, now + timedelta(minutes=1))
     token = links.seal(KEY, good)
@@ -156,7 +156,7 @@ async def test_a_preview_is_made_once(db: Database, files: Files, real_inspector
 
 
 async def test_who_reads_by_a_link_is_in_the_trail_wherever_they_begin(
-    app: FastAPI, made: str, ada: httpx.AsyncClient, db: Database
+    app: FastAPI, made: str, ada: httpx2.AsyncClient, db: Database
 ) -> None:
     link = (await ada.post(f"/v1/assets/{made}/links", json={})).json()["url"].removeprefix("http://test")
     told = "SELECT FROM headrace.audit_events WHERE resource_type = 'asset' AND action = 'read'"
@@ -167,7 +167,7 @@ async def test_who_reads_by_a_link_is_in_the_trail_wherever_they_begin(
 
 
 async def test_a_long_download_ends_with_the_file_or_with_the_right_to_read_it(
-    made: str, ada: httpx.AsyncClient, files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
+    made: str, ada: httpx2.AsyncClient, files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # W-05
     monkeypatch.setattr(reading, "_ASK_EVERY_S", -1.0)
     monkeypatch.setattr("headrace.storage.service._PIECE", 1000)

@@ -8,17 +8,17 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import Headrace
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
 from headrace.tasks.model import Task, TaskStatus
 from tests.assets.saving_program import CONFIG, registry
-from tests.assets.test_life import AT_ONCE, sent
+from tests.assets.test_expiry import AT_ONCE, sent
 from tests.assets.test_streaming import on_disk
 from tests.conftest import ROOT
 
@@ -43,7 +43,7 @@ def results(files: Files) -> list[str]:
 
 
 async def test_a_file_that_a_handler_saves_is_downloaded_by_the_tasks_owner_alone(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database, hr: Headrace
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, files: Files, db: Database, hr: Headrace
 ) -> None:
     user_id = (await sent(ada, 9))["user_id"]
     task = await ran(hr, user_id, "report", {"name": "März.csv"})
@@ -62,7 +62,7 @@ async def test_a_file_that_a_handler_saves_is_downloaded_by_the_tasks_owner_alon
 
 
 async def test_a_saved_file_goes_with_its_task(
-    ada: httpx.AsyncClient, files: Files, db: Database, hr: Headrace
+    ada: httpx2.AsyncClient, files: Files, db: Database, hr: Headrace
 ) -> None:
     task = await ran(hr, (await sent(ada, 9))["user_id"], "report", {})
     async with db.transaction() as tx:
@@ -73,7 +73,7 @@ async def test_a_saved_file_goes_with_its_task(
 
 
 async def test_the_last_saved_file_counts_and_a_failed_attempt_leaves_none(
-    ada: httpx.AsyncClient, files: Files, db: Database, hr: Headrace
+    ada: httpx2.AsyncClient, files: Files, db: Database, hr: Headrace
 ) -> None:
     user_id = (await sent(ada, 9))["user_id"]
     last = await ran(hr, user_id, "report", {"texts": ["one", "two"], "name": "page.html", "mime_type": "image/png"})
@@ -91,7 +91,7 @@ async def test_the_last_saved_file_counts_and_a_failed_attempt_leaves_none(
     [("/nowhere/x", "No such file"), ("SCRATCH", "is none"), ("SCRATCH/pipe", "is none")],
 )
 async def test_a_wrong_path_fails_the_task_for_good_and_names_the_path(
-    ada: httpx.AsyncClient, hr: Headrace, path: str, reason: str
+    ada: httpx2.AsyncClient, hr: Headrace, path: str, reason: str
 ) -> None:
     task = await ran(hr, (await sent(ada, 9))["user_id"], "wrong", path)
     assert (task.status, task.error_code, task.attempt) == (TaskStatus.FAILED, "bad_result", 1)
@@ -99,21 +99,21 @@ async def test_a_wrong_path_fails_the_task_for_good_and_names_the_path(
     assert reason in str(task.error_message)
 
 
-async def test_a_type_that_is_no_media_type_fails_the_task(ada: httpx.AsyncClient, hr: Headrace) -> None:
+async def test_a_type_that_is_no_media_type_fails_the_task(ada: httpx2.AsyncClient, hr: Headrace) -> None:
     user_id = (await sent(ada, 9))["user_id"]
     task = await ran(hr, user_id, "report", {"mime_type": "text/html\r\nSet-Cookie: a=b"})
     assert (task.status, task.error_code) == (TaskStatus.FAILED, "bad_result")
 
 
 @pytest.mark.parametrize(("name", "text"), [("threaded", "from a thread"), ("confined", "from a process")])
-async def test_blocking_handlers_save_files_too(ada: httpx.AsyncClient, hr: Headrace, name: str, text: str) -> None:
+async def test_blocking_handlers_save_files_too(ada: httpx2.AsyncClient, hr: Headrace, name: str, text: str) -> None:
     task = await ran(hr, (await sent(ada, 9))["user_id"], name, {})
     assert task.status is TaskStatus.SUCCEEDED, task.error_message
     assert (await ada.get(f"/v1/tasks/{task.id}/result/content")).text == text
 
 
 async def test_the_worker_reads_no_file_for_a_child_process_outside_of_its_folder(
-    ada: httpx.AsyncClient, hr: Headrace, tmp_path: Path
+    ada: httpx2.AsyncClient, hr: Headrace, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text("not for a confined handler")
     task = await ran(hr, (await sent(ada, 9))["user_id"], "confined", {"link": str(tmp_path / "secret")})
@@ -121,14 +121,14 @@ async def test_the_worker_reads_no_file_for_a_child_process_outside_of_its_folde
     assert "context.scratch" in str(task.error_message)
 
 
-async def test_without_storage_the_handler_is_told_what_to_set(ada: httpx.AsyncClient, database_url: str) -> None:
+async def test_without_storage_the_handler_is_told_what_to_set(ada: httpx2.AsyncClient, database_url: str) -> None:
     async with Headrace(database_url, registry) as bare:
         task = await ran(bare, (await sent(ada, 9))["user_id"], "report", {})
     assert "files_url" in str(task.error_message)
 
 
 async def test_a_killed_worker_leaves_no_result_and_the_next_attempt_gives_its_own(
-    ada: httpx.AsyncClient, files: Files, db: Database, database_url: str, hr: Headrace, tmp_path: Path
+    ada: httpx2.AsyncClient, files: Files, db: Database, database_url: str, hr: Headrace, tmp_path: Path
 ) -> None:
     assert files.storage.folder is not None
     saved = tmp_path / "saved"
@@ -153,7 +153,7 @@ async def test_a_killed_worker_leaves_no_result_and_the_next_attempt_gives_its_o
 
 
 async def test_a_late_worker_changes_nothing_by_its_saved_file(
-    ada: httpx.AsyncClient, files: Files, db: Database, hr: Headrace, tmp_path: Path
+    ada: httpx2.AsyncClient, files: Files, db: Database, hr: Headrace, tmp_path: Path
 ) -> None:
     """Its task was given to another worker while it ran: its end, and with it its file, does not count."""
     user_id = (await sent(ada, 9))["user_id"]

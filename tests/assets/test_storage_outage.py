@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -58,7 +58,7 @@ def break_down(remote: Bucket, how: str, tmp_path: Path) -> None:
 @asynccontextmanager
 async def opened(
     config: StorageConfig, inspector: Inspects, tmp_path: Path, db: Database
-) -> AsyncIterator[httpx.AsyncClient]:
+) -> AsyncIterator[httpx2.AsyncClient]:
     storage = Storage(config)
     app = stand.app(db, stand.files(storage, inspector, tmp_path / "scratch"))
     async with edge.client(app, Authorization=f"Bearer {await edge.user(db, 'ada')}") as client:
@@ -66,7 +66,7 @@ async def opened(
     await storage.close()
 
 
-def refused(reply: httpx.Response, tmp_path: Path) -> None:
+def refused(reply: httpx2.Response, tmp_path: Path) -> None:
     """503 with a stable code, and nothing that says where files are kept."""
     assert (reply.status_code, reply.json()["code"]) == (503, "storage_unreachable"), reply.text
     assert reply.headers["Retry-After"] == "1"

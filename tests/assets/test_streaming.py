@@ -5,7 +5,7 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -29,7 +29,7 @@ def on_disk(files: Files) -> list[str]:
     return sorted(path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file())
 
 
-async def test_a_file_comes_back_as_it_was_sent(ada: httpx.AsyncClient, files: Files, db: Database) -> None:  # W-02
+async def test_a_file_comes_back_as_it_was_sent(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:  # W-02
     content = png(tail=3_000_000)
     reply = await ada.post("/v1/assets", params={"name": "Katze 🐈.png"}, content=content)
     assert reply.status_code == 201, reply.text
@@ -55,7 +55,7 @@ async def test_a_file_comes_back_as_it_was_sent(ada: httpx.AsyncClient, files: F
     assert [(row["event_type"], row["payload_json"]["asset_id"]) for row in events] == [("asset.uploaded", made["id"])]
 
 
-async def test_a_form_is_read_as_it_comes(ada: httpx.AsyncClient) -> None:
+async def test_a_form_is_read_as_it_comes(ada: httpx2.AsyncClient) -> None:
     content = png(tail=2_500_000) + b"\r\n--not the boundary\r\n"
     reply = await ada.post(
         "/v1/assets", data={"note": "first"}, files={"file": ("cat.png", content, "application/x-lie")}
@@ -66,7 +66,7 @@ async def test_a_form_is_read_as_it_comes(ada: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 1000])
-async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> None:
+async def test_a_form_may_be_cut_anywhere(ada: httpx2.AsyncClient, size: int) -> None:
     content = png(tail=200)
     form = (
         b'--xyz\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
@@ -89,7 +89,7 @@ async def test_a_form_may_be_cut_anywhere(ada: httpx.AsyncClient, size: int) -> 
 FILE = b'--xyz\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\n' + png()
 
 
-async def test_another_header_that_names_a_file_makes_a_field_no_file(ada: httpx.AsyncClient) -> None:
+async def test_another_header_that_names_a_file_makes_a_field_no_file(ada: httpx2.AsyncClient) -> None:
     field = b'--xyz\r\nX-Note: filename="no.png"\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
     unquoted = FILE.replace(b'"f"; filename="f"', b"f; filename=photo.png")
     kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
@@ -127,14 +127,14 @@ async def test_another_header_that_names_a_file_makes_a_field_no_file(ada: httpx
         "long epilogue",
     ],  # both were read without a limit
 )
-async def test_a_form_without_one_whole_file_is_refused(ada: httpx.AsyncClient, files: Files, form: bytes) -> None:
+async def test_a_form_without_one_whole_file_is_refused(ada: httpx2.AsyncClient, files: Files, form: bytes) -> None:
     kind = {"Content-Type": "multipart/form-data; boundary=xyz"}
     reply = await ada.post("/v1/assets", content=form, headers=kind)
     assert (reply.status_code, reply.json()["code"]) == (400, "form_invalid")
     assert on_disk(files) == []
 
 
-async def test_digests_are_checked(ada: httpx.AsyncClient, files: Files, db: Database) -> None:  # W-05
+async def test_digests_are_checked(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:  # W-05
     content = png()
     right, wrong = hashlib.sha256(content), hashlib.sha256(b"other")
     header = {"Content-Digest": f"sha-512=:AAAA:, sha-256=:{base64.b64encode(right.digest()).decode()}:"}
@@ -149,7 +149,7 @@ async def test_digests_are_checked(ada: httpx.AsyncClient, files: Files, db: Dat
 
 @pytest.mark.parametrize(("content", "code"), [(b"", "file_empty"), (b"MZ" * 500, "file_unknown")])
 async def test_what_is_refused_is_not_kept(
-    ada: httpx.AsyncClient, files: Files, db: Database, content: bytes, code: str
+    ada: httpx2.AsyncClient, files: Files, db: Database, content: bytes, code: str
 ) -> None:  # W-02
     reply = await ada.post("/v1/assets", content=content)
     assert (reply.status_code, reply.json()["code"]) == (400, code)
@@ -157,7 +157,7 @@ async def test_what_is_refused_is_not_kept(
     assert (await rows(db, "assets"), await rows(db, "uploads")) == (0, 0)
 
 
-async def test_a_repeated_request_makes_one_file(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+async def test_a_repeated_request_makes_one_file(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:
     key = {"Idempotency-Key": "once"}
     first, again = [await ada.post("/v1/assets", content=png(), headers=key) for _ in range(2)]
     assert first.json() == again.json()
@@ -169,7 +169,7 @@ async def test_a_repeated_request_makes_one_file(ada: httpx.AsyncClient, files: 
 
 
 async def test_equal_files_are_stored_once_and_live_their_own_lives(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:  # W-02
     first, second = [
         (await ada.post("/v1/assets", params={"name": name}, content=png())).json() for name in ("a.png", "b.png")
@@ -181,7 +181,7 @@ async def test_equal_files_are_stored_once_and_live_their_own_lives(
     assert len(on_disk(files)) == 2
     assert other["id"] not in {first["id"], second["id"]}
 
-    from headrace.assets.life import let_go
+    from headrace.assets.expiry import let_go
 
     assert (await ada.delete(f"/v1/assets/{first['id']}")).status_code == 204
     assert (await let_go(files, db)).purged == 0
@@ -209,7 +209,7 @@ async def test_a_client_that_hangs_up_leaves_nothing(db: Database, app: FastAPI,
     assert on_disk(files) == []
 
 
-async def test_equal_files_at_once_are_stored_once(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+async def test_equal_files_at_once_are_stored_once(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:
     replies = await asyncio.gather(*(ada.post("/v1/assets", content=png(tail=100_000)) for _ in range(12)))
     assert {reply.status_code for reply in replies} == {201}
     assert len(on_disk(files)) == 1
@@ -252,7 +252,7 @@ async def test_a_file_that_is_too_large_is_refused_before_it_is_sent(db: Databas
     assert on_disk(files) == []
 
 
-async def test_a_file_is_saved_under_the_ending_of_what_it_is(ada: httpx.AsyncClient) -> None:
+async def test_a_file_is_saved_under_the_ending_of_what_it_is(ada: httpx2.AsyncClient) -> None:
     """A picture that is also a web page was handed out as `x.html`."""
     for name, saved in (("x.html", "x.html.png"), ("x.PNG", "x.PNG"), ("x", "x.png"), ("a.png.svg", "a.png.svg.png")):
         made = (await ada.post("/v1/assets", params={"name": name}, content=png())).json()
@@ -291,7 +291,7 @@ async def test_one_user_cannot_take_all_requests_with_unfinished_bodies(app: Fas
 
 
 async def test_uploads_under_way_of_one_user_have_a_cap(
-    ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+    ada: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(uploading, "MAX_OPEN_UPLOADS", 2)
     replies = [await ada.post("/v1/uploads", json={"name": "x", "size_bytes": 100}) for _ in range(3)]

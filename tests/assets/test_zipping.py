@@ -5,7 +5,7 @@ import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from fastapi import Request
 from fastapi.responses import StreamingResponse
@@ -79,7 +79,7 @@ async def test_results_come_as_one_archive_of_the_length_that_was_said(
         await _refused(client, 404, "task_not_found", asked[:1])
 
 
-async def _refused(client: httpx.AsyncClient, status: int, code: str, asked: list[str]) -> None:
+async def _refused(client: httpx2.AsyncClient, status: int, code: str, asked: list[str]) -> None:
     reply = await client.get("/v1/results/archive", params={"task_id": asked})
     assert (reply.status_code, reply.json()["code"]) == (status, code), reply.text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 
 from headrace.database import Database
@@ -233,11 +233,11 @@ async def prepared(world: World, route: Route) -> Sent:
 class Attacked:
     world: World
     app: FastAPI
-    client: httpx.AsyncClient  # carries nothing by itself; an error within the app is a 500, as for a real caller
+    client: httpx2.AsyncClient  # carries nothing by itself; an error within the app is a 500, as for a real caller
 
     async def send(
         self, route: Route, sent: Sent, headers: Mapping[str, str], *, query: Mapping[str, str] | None = None
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         raw = sent.body if isinstance(sent.body, bytes) else sent.content
         body = {"json": sent.body} if raw is None else {"content": raw}
         return await self.client.request(
@@ -253,8 +253,8 @@ class Attacked:
 async def attacked(database_url: str) -> AsyncIterator[Attacked]:
     many = {"api_rate_limit": 1_000_000, "api_rate_burst": 1_000_000, "login_free_failures": 1_000_000}
     async with whole_api(database_url, **many) as (world, app):
-        transport = httpx.ASGITransport(app, raise_app_exceptions=False, client=("192.0.2.66", 4711))
-        async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test") as client:
+        transport = httpx2.ASGITransport(app, raise_app_exceptions=False, client=("192.0.2.66", 4711))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://headrace.test") as client:
             yield Attacked(world, app, client)
 
 
@@ -297,7 +297,7 @@ def neighbour(row_id: str) -> str:
     return row_id[:-1] + ("0" if row_id[-1] != "0" else "1")
 
 
-def facts_of(answer: httpx.Response, *ids: str) -> tuple[Any, ...]:
+def facts_of(answer: httpx2.Response, *ids: str) -> tuple[Any, ...]:
     """What a caller can see of an answer."""
     ours = {name: value for name, value in answer.headers.items() if name.lower() not in TIMES}
     return answer.status_code, but_for_ids(answer.text, *ids), {k: but_for_ids(v, *ids) for k, v in ours.items()}

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from itertools import cycle, islice
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.access import Scope
@@ -22,11 +22,11 @@ async def stand(database_url: str) -> AsyncIterator[Attacked]:
 class Offences(list[str]):
     """What should not have been answered like this; all of it is told at once."""
 
-    def expect(self, holds: bool, route: Route, who: str, answer: httpx.Response) -> None:
+    def expect(self, holds: bool, route: Route, who: str, answer: httpx2.Response) -> None:
         if not holds:
             self.append(f"{route.name} by {who}: {answer.status_code} {answer.text[:200]}")
 
-    def refused(self, route: Route, who: str, answer: httpx.Response, *statuses: int) -> None:
+    def refused(self, route: Route, who: str, answer: httpx2.Response, *statuses: int) -> None:
         problem = answer.headers.get("content-type", "").startswith("application/problem+json")
         self.expect(answer.status_code in statuses and problem, route, who, answer)
 

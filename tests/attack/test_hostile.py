@@ -4,7 +4,7 @@
 
 import os
 
-import httpx
+import httpx2
 import pytest
 
 from tests.attack import invariants
@@ -16,9 +16,9 @@ from tests.web.test_everything_is_audited import Sent
 SEED = int(os.environ.get("HEADRACE_TEST_SEED", "1"))
 
 
-async def send(stand: Attacked, route: Route, sent: Sent, request: Hostile) -> httpx.Response:
+async def send(stand: Attacked, route: Route, sent: Sent, request: Hostile) -> httpx2.Response:
     token = sent.token or stand.world.client.headers["Authorization"].removeprefix("Bearer ")
-    url = httpx.URL("http://headrace.test").copy_with(
+    url = httpx2.URL("http://headrace.test").copy_with(
         raw_path=(route.path.format(**request.path) + (f"?{request.query}" if request.query else "")).encode()
     )
     headers = [(b"Authorization", f"Bearer {token}".encode())] if needs(route) is not None else []
@@ -32,7 +32,7 @@ async def send(stand: Attacked, route: Route, sent: Sent, request: Hostile) -> h
 OTHER_FORMS = {"/v1/payments/wechat/notify": "application/json"}
 
 
-def offence(answer: httpx.Response) -> str | None:
+def offence(answer: httpx2.Response) -> str | None:
     if answer.status_code >= 500 and answer.status_code != 503:
         return "an error of ours"
     form = OTHER_FORMS.get(answer.request.url.path, "application/problem+json")

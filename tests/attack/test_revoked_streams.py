@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import uvicorn
 
@@ -63,9 +63,9 @@ class Site:
     accounts: Accounts
     url: str
 
-    def client(self, token: str | None = None) -> httpx.AsyncClient:
+    def client(self, token: str | None = None) -> httpx2.AsyncClient:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30)
+        return httpx2.AsyncClient(base_url=self.url, headers=headers, timeout=30)
 
     async def register(self, name: str, role: Role = Role.USER) -> str:
         new = await registration.prepare(self.accounts, username=name, password=PASSWORD, role=role, by_operator=True)

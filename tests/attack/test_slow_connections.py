@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from tests.e2e.program import CHEAP, HEADRACE, SECRET_KEY, Program, eventually
@@ -60,7 +60,7 @@ def connect(api: Program, *, source: str) -> socket.socket:
     made = socket.socket()
     made.settimeout(30)
     made.bind((source, 0))
-    made.connect(("127.0.0.1", httpx.URL(api.url()).port))
+    made.connect(("127.0.0.1", httpx2.URL(api.url()).port))
     return made
 
 
@@ -71,7 +71,7 @@ def attack(api: Program, opened: list[socket.socket], number: int, *, addresses:
 
 
 def let_in(api: Program) -> int:
-    port = httpx.URL(api.url()).port
+    port = httpx2.URL(api.url()).port
     return sum(
         each.laddr.port == port and each.status == "ESTABLISHED" for each in api.process_info.net_connections("tcp4")
     )
@@ -91,7 +91,7 @@ def is_closed(connection: socket.socket) -> bool:
 
 def served(api: Program, path: str = "/readyz") -> int:
     """What somebody new is answered."""
-    return httpx.get(api.url() + path, timeout=30).status_code
+    return httpx2.get(api.url() + path, timeout=30).status_code
 
 
 @pytest.mark.parametrize("addresses", [pytest.param(1, marks=pytest.mark.slow), 40])
@@ -108,7 +108,7 @@ def test_slow_clients_are_closed_and_keep_nobody_out(
     # Bodies have half a minute; everybody else is out much sooner, and most are out for want of room.
     slow = [each for n, each in enumerate(opened) if n % len(KINDS) != 3]
     assert eventually(lambda: all(map(is_closed, slow)), within=60)
-    figures = httpx.get(api.url() + "/metrics", timeout=30).text
+    figures = httpx2.get(api.url() + "/metrics", timeout=30).text
     assert 'headrace_http_connections{phase="head"} 0.0' in figures
     assert 'headrace_http_connections_closed_total{reason="made_room"}' in figures
     assert api.stop() == 0
@@ -156,7 +156,7 @@ def test_out_of_descriptors_it_closes_quiet_connections_and_goes_on(
     def lets_somebody_in() -> bool:
         try:
             return served(api) == 200
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return False
 
     assert eventually(lets_somebody_in, within=60)

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import uvicorn
 
@@ -24,7 +24,7 @@ OURS = WebConfig(trusted_proxies=(ip_network("10.0.0.0/8"), ip_network("127.0.0.
 
 
 @contextlib.asynccontextmanager
-async def serving(db: Database, socket: Path) -> AsyncIterator[httpx.AsyncClient]:
+async def serving(db: Database, socket: Path) -> AsyncIterator[httpx2.AsyncClient]:
     """A real server on a Unix socket."""
     app = create_app(stand.services(db), OURS, routers=[router])
     server = uvicorn.Server(uvicorn.Config(app, uds=str(socket), log_config=None, lifespan="off"))
@@ -32,8 +32,8 @@ async def serving(db: Database, socket: Path) -> AsyncIterator[httpx.AsyncClient
     while not server.started:
         await asyncio.sleep(0.01)
     try:
-        async with httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(uds=str(socket)), base_url="http://there", headers=ADMIN
+        async with httpx2.AsyncClient(
+            transport=httpx2.AsyncHTTPTransport(uds=str(socket)), base_url="http://there", headers=ADMIN
         ) as client:
             yield client
     finally:

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 
 from headrace import ids
@@ -33,16 +33,16 @@ class Shop:
     app: FastAPI
     local: LocalPayments
     payments: Payments  # as the schedules have it
-    client: httpx.AsyncClient = field(init=False)  # the buyer
+    client: httpx2.AsyncClient = field(init=False)  # the buyer
     user_id: str = ""
     plans: dict[str, str] = field(default_factory=dict)
 
     @property
-    def boss(self) -> httpx.AsyncClient:
+    def boss(self) -> httpx2.AsyncClient:
         """An administrator."""
         return self.calling(ADMIN)
 
-    async def manage(self, method: str, path: str, body: Any = None) -> httpx.Response:
+    async def manage(self, method: str, path: str, body: Any = None) -> httpx2.Response:
         """What an administrator does, and what succeeds."""
         async with self.boss as client:
             reply = await client.request(method, path, json=body)
@@ -55,11 +55,11 @@ class Shop:
         await self.db.fetch_alone(INSERT_USER, user_id, user_id)
         return user_id, {"Authorization": f"Bearer {user_id}"}
 
-    def calling(self, headers: dict[str, str]) -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(self.app, client=("192.0.2.8", 4711))
-        return httpx.AsyncClient(transport=transport, base_url="http://headrace.test", headers=headers)
+    def calling(self, headers: dict[str, str]) -> httpx2.AsyncClient:
+        transport = httpx2.ASGITransport(self.app, client=("192.0.2.8", 4711))
+        return httpx2.AsyncClient(transport=transport, base_url="http://headrace.test", headers=headers)
 
-    async def call(self, method: str, path: str, body: Any = None, **headers: str) -> httpx.Response:
+    async def call(self, method: str, path: str, body: Any = None, **headers: str) -> httpx2.Response:
         return await self.client.request(method, path, json=body, headers=headers)
 
     async def order(self, plan: str = "Pro", **wish: Any) -> dict[str, Any]:
@@ -69,16 +69,16 @@ class Shop:
         answer: dict[str, Any] = reply.json()
         return answer
 
-    async def notify(self, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    async def notify(self, body: bytes, headers: dict[str, str]) -> httpx2.Response:
         """What WeChat Pay sends, without a credential of ours."""
-        transport = httpx.ASGITransport(self.app, client=("192.0.2.99", 443))
-        async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test") as stranger:
+        transport = httpx2.ASGITransport(self.app, client=("192.0.2.99", 443))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://headrace.test") as stranger:
             return await stranger.post(NOTIFY, content=body, headers=headers)
 
-    async def tell_paid(self, order: LocalOrder) -> httpx.Response:
+    async def tell_paid(self, order: LocalOrder) -> httpx2.Response:
         return await self.notify(*self.local.notice("TRANSACTION.SUCCESS", order))
 
-    async def tell_refunded(self, order: LocalOrder) -> httpx.Response:
+    async def tell_refunded(self, order: LocalOrder) -> httpx2.Response:
         return await self.notify(*self.local.notice("REFUND.SUCCESS", order))
 
     async def buy(self, plan: str = "Pro", **wish: Any) -> dict[str, Any]:

@@ -123,10 +123,10 @@ async def test_somebody_elses_order_is_not_there(shop: Shop) -> None:
 
 
 async def test_the_page_of_this_machine_pays(shop: Shop) -> None:
-    import httpx
+    import httpx2
 
     answer = await shop.order()
-    async with httpx.AsyncClient(base_url=shop.local.url, follow_redirects=True) as browser:
+    async with httpx2.AsyncClient(base_url=shop.local.url, follow_redirects=True) as browser:
         page = (await browser.get(answer["order"]["code_url"])).text
         assert "29.00 CNY" in page
         token = page.split('name="token" value="')[1].split('"')[0]

@@ -5,7 +5,7 @@ import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -43,15 +43,15 @@ async def app(db: Database) -> Any:
         watch.stop()
 
 
-async def order(client: httpx.AsyncClient, units: int, **headers: str) -> httpx.Response:
+async def order(client: httpx2.AsyncClient, units: int, **headers: str) -> httpx2.Response:
     return await client.post("/v1/tasks", json={"type": "render", "payload": {"units": units}}, headers=headers)
 
 
-async def id_of(client: httpx.AsyncClient) -> str:
+async def id_of(client: httpx2.AsyncClient) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ").partition(",")[0]
 
 
-async def test_what_costs_too_much_is_answered_with_402_and_what_is_left(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_what_costs_too_much_is_answered_with_402_and_what_is_left(ada: httpx2.AsyncClient, db: Database) -> None:
     # W-10
     await money.grant_alone(db, await id_of(ada), 4)
     assert (await order(ada, 3)).status_code == 201
@@ -65,7 +65,7 @@ async def test_what_costs_too_much_is_answered_with_402_and_what_is_left(ada: ht
     assert (await db.fetch_alone("SELECT count(*) FROM headrace.tasks"))[0][0] == 1
 
 
-async def test_the_same_request_succeeds_once_there_is_quota_again(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_the_same_request_succeeds_once_there_is_quota_again(ada: httpx2.AsyncClient, db: Database) -> None:
     # W-15: a refusal for want of units is not kept under the key.
     once = {"Idempotency-Key": "order-7"}
     assert (await order(ada, 1, **once)).status_code == 402
@@ -76,7 +76,7 @@ async def test_the_same_request_succeeds_once_there_is_quota_again(ada: httpx.As
     assert await money.left(db, quota) == 0
 
 
-async def test_trying_again_by_hand_holds_anew_or_is_refused(ada: httpx.AsyncClient, db: Database) -> None:  # W-08
+async def test_trying_again_by_hand_holds_anew_or_is_refused(ada: httpx2.AsyncClient, db: Database) -> None:  # W-08
     quota = await money.grant_alone(db, await id_of(ada), 3)
     task_id = (await order(ada, 2)).json()["id"]
     for _ in range(2):  # twice: each hold has a key of its own
@@ -91,7 +91,7 @@ async def test_trying_again_by_hand_holds_anew_or_is_refused(ada: httpx.AsyncCli
     assert (await ada.get(f"/v1/tasks/{task_id}")).json()["status"] == "CANCELED"
 
 
-async def test_what_was_used_can_be_listed_summed_and_taken_along(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_what_was_used_can_be_listed_summed_and_taken_along(ada: httpx2.AsyncClient, db: Database) -> None:
     quota = await money.grant_alone(db, await id_of(ada), 10)
     kept = (await order(ada, 2)).json()["id"]
     dropped = (await order(ada, 3)).json()["id"]
@@ -126,7 +126,7 @@ async def test_what_was_used_can_be_listed_summed_and_taken_along(ada: httpx.Asy
 
 
 async def test_other_peoples_usage_is_for_administrators_and_audited(
-    ada: httpx.AsyncClient, root: httpx.AsyncClient, db: Database
+    ada: httpx2.AsyncClient, root: httpx2.AsyncClient, db: Database
 ) -> None:
     theirs = await money.grant_alone(db, await stand.user(db, "bea"), 10)
     assert (await ada.get(f"/v1/entitlements/{theirs}")).status_code == 404
@@ -138,7 +138,7 @@ async def test_other_peoples_usage_is_for_administrators_and_audited(
     assert [row["resource_type"] for row in rows] == ["ledger", "entitlement", "ledger", "entitlement"]
 
 
-async def test_an_administrator_adjusts_a_quota_once_with_a_reason(root: httpx.AsyncClient, db: Database) -> None:
+async def test_an_administrator_adjusts_a_quota_once_with_a_reason(root: httpx2.AsyncClient, db: Database) -> None:
     # W-11, W-15
     quota = await money.grant_alone(db, await stand.user(db, "bea"), 10)
     path = f"/v1/admin/entitlements/{quota}/adjust"
@@ -162,7 +162,7 @@ async def test_an_administrator_adjusts_a_quota_once_with_a_reason(root: httpx.A
     assert (verified["fault_count"], verified["entries"]) == (0, 3)
 
 
-async def test_no_adjustment_makes_more_than_can_be_counted(root: httpx.AsyncClient, db: Database) -> None:
+async def test_no_adjustment_makes_more_than_can_be_counted(root: httpx2.AsyncClient, db: Database) -> None:
     quota = await money.grant_alone(db, await stand.user(db, "bea"), 2**31 - 2)
     path = f"/v1/admin/entitlements/{quota}/adjust"
     refused = await root.post(path, json={"units": 2, "reason": "a gift"})
@@ -189,7 +189,9 @@ async def test_an_adjustment_repeated_over_the_end_of_a_month_is_one(tx: Tx) -> 
     assert (again.entry.id, again.entitlement.quota_left) == (entry, 10)
 
 
-async def test_the_last_verification_can_be_read_and_names_what_is_wrong(root: httpx.AsyncClient, db: Database) -> None:
+async def test_the_last_verification_can_be_read_and_names_what_is_wrong(
+    root: httpx2.AsyncClient, db: Database
+) -> None:
     assert (await root.get("/v1/admin/ledger/verification")).json() is None
     quota = await money.grant_alone(db, await stand.user(db, "bea"), 10)
     await db.fetch_alone("UPDATE headrace.entitlements SET quota_left = 9")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database, Row

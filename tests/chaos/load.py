@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import asyncpg
-import httpx
+import httpx2
 
 from headrace import ids
 from headrace.database import Database, DatabaseConfig
@@ -66,7 +66,7 @@ class Client:
         self._site = site
         self._promises = promises
         self._choice = choice
-        self._http = httpx.AsyncClient(timeout=20, headers={"Authorization": f"Bearer {token}"})
+        self._http = httpx2.AsyncClient(timeout=20, headers={"Authorization": f"Bearer {token}"})
 
     async def send(
         self,
@@ -77,7 +77,7 @@ class Client:
         key: str | None = None,
         step: str = "",
         refusals: AbstractSet[int] = frozenset(),
-    ) -> httpx.Response | None:
+    ) -> httpx2.Response | None:
         """One attempt; None for no answer, or one that says that the site is in trouble."""
         urls = list(self._site.apis())
         if not urls:
@@ -89,7 +89,7 @@ class Client:
         self._site.spring(step, url)
         try:
             answer = await self._http.request(method, url + path, headers=headers, **sent)
-        except httpx.TransportError:
+        except httpx2.TransportError:
             return None
         if answer.status_code in TROUBLE or (answer.status_code == 409 and "in_progress" in answer.text):
             return None
@@ -98,7 +98,7 @@ class Client:
             self._promises.offences[f"{method} {path.split('?')[0][:12]}… answered {answer.status_code}: {told}"] += 1
         return answer
 
-    async def insist(self, method: str, path: str, body: Any = None, **how: Any) -> httpx.Response:
+    async def insist(self, method: str, path: str, body: Any = None, **how: Any) -> httpx2.Response:
         """Send it until it is answered."""
         while (answer := await self.send(method, path, body, **how)) is None:
             await asyncio.sleep(0.2)

@@ -5,7 +5,7 @@ import random
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace import ids
 from headrace.billing.payments.local.book import LocalOrder, Refused
@@ -40,7 +40,7 @@ async def buy(load: Load, choice: random.Random) -> None:
 
 async def tell(load: Load, choice: random.Random, kind: str, order: LocalOrder) -> None:
     """As WeChat Pay does: again until it is taken, to whichever API is there."""
-    async with httpx.AsyncClient(timeout=10, trust_env=False) as http:
+    async with httpx2.AsyncClient(timeout=10, trust_env=False) as http:
         for _ in range(20):
             body, headers = load.world.shop.notice(kind, order)
             if urls := list(load.site.apis()):
@@ -50,7 +50,7 @@ async def tell(load: Load, choice: random.Random, kind: str, order: LocalOrder) 
                     if (await http.post(url + NOTIFY, content=body, headers=headers)).status_code == 204:
                         load.promises.done["notices taken"] += 1
                         return
-                except httpx.TransportError:
+                except httpx2.TransportError:
                     pass
             await asyncio.sleep(0.5)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from tests.chaos.receivers import BAD, Receivers, all_receivers
@@ -56,7 +56,7 @@ async def world_in(folder: Path) -> AsyncIterator[World]:
 class _Api:
     def __init__(self, url: str, token: str) -> None:
         self._url = url
-        self._http = httpx.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
+        self._http = httpx2.Client(headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False)
 
     def send(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._http.request(method, self._url + path, json=body)

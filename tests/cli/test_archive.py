@@ -180,7 +180,7 @@ def test_a_query_for_months_that_are_not_archived_says_so(call: Call, old: Place
     done = call("archive", "query", "SELECT * FROM audit_events", "--since", "2026-01", settings=old.settings)
     assert done.code == 3
     assert done.err.endswith(
-        "Nothing of audit_events from 2026-01 on is archived: `headrace archive list` shows what is.\n"
+        "Nothing of audit_events from 2026-01 on is archived: `headrace archive list` shows the archives.\n"
     )
 
 
@@ -252,7 +252,7 @@ def test_a_month_is_written_as_a_month(call: Call, old: Place) -> None:
 
 def test_a_table_without_a_time_to_keep_is_refused(call: Call, old: Place) -> None:
     done = call("partitions", "expire", "users", settings=old.settings)
-    assert (done.code, "users has no time to keep; these have: " in done.err) == (2, True)
+    assert (done.code, "users has no retention period; these have one: " in done.err) == (2, True)
 
 
 @pytest.fixture

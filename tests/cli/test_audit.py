@@ -62,7 +62,7 @@ def test_list_show_and_export(call: Call, migrated: Place, tmp_path: Path) -> No
     assert (done.code, done.out) == (0, "")
     assert [row["id"] for row in csv.DictReader(io.StringIO(file.read_text()))] == sorted(events, reverse=True)
     kept = call("audit", "export", "-o", str(file), settings=migrated.settings)
-    assert (kept.code, kept.err.splitlines()[-1]) == (2, f"headrace: {file} is there already: --force replaces it.")
+    assert (kept.code, kept.err.splitlines()[-1]) == (2, f"headrace: {file} exists: --force replaces it.")
     assert call("audit", "export", "-o", str(file), "--force", settings=migrated.settings).code == 0
     for words in (("--since", "yesterday"), ("--search", " ")):
         assert call("audit", "list", *words, settings=migrated.settings).code == 2

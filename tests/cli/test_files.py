@@ -82,7 +82,7 @@ async def test_put_list_show_get_link_delete(environment: dict[str, str], tmp_pa
     listed = json.loads((await done(environment, tmp_path, "list", "--json"))[1])
     assert [each["id"] for each in listed] == [made["id"]]
     assert "image/png" in (await done(environment, tmp_path, "show", made["id"]))[1]
-    assert (await done(environment, tmp_path, "get", made["id"]))[2].startswith("headrace: a.png is there already")
+    assert (await done(environment, tmp_path, "get", made["id"]))[2].startswith("headrace: a.png exists")
     assert (await done(environment, tmp_path, "get", made["id"], "-o", "b.png"))[0] == 0
     assert (tmp_path / "b.png").read_bytes() == png()
     assert "/v1/content/" in (await done(environment, tmp_path, "link", made["id"]))[1]

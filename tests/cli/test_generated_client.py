@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from subprocess import PIPE, STDOUT
 
-import httpx
+import httpx2
 import pytest
 
 from tests.cli.test_afar import Headrace, key, known, on_database, url
@@ -74,7 +74,7 @@ def api_key(on_database: Headrace, key: str) -> str:
 def test_a_generated_client_has_every_route_is_typed_and_works(url: str, api_key: str, tmp_path: Path) -> None:
     if not GENERATOR.is_dir():
         pytest.skip(missing("openapi-python-client"))
-    document = httpx.get(f"{url}/openapi.json", timeout=60).json()
+    document = httpx2.get(f"{url}/openapi.json", timeout=60).json()
     (tmp_path / "openapi.json").write_text(json.dumps(document))
     (tmp_path / "generator.yml").write_text("post_hooks: []\n")
     (tmp_path / "program.py").write_text(PROGRAM)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
-import httpx
+import httpx2
 import pytest
 from starlette.types import Receive, Scope, Send
 
@@ -41,8 +41,8 @@ async def api(db: JoinedDatabase, settings: Settings) -> AsyncIterator[LocalApi]
         yield opened
 
 
-async def _get(app: InProcess) -> httpx.Response:
-    async with httpx.AsyncClient(transport=app, base_url="http://here") as client:
+async def _get(app: InProcess) -> httpx2.Response:
+    async with httpx2.AsyncClient(transport=app, base_url="http://here") as client:
         return await client.get("/")
 
 
@@ -56,7 +56,7 @@ async def test_an_answer_comes_in_parts_while_the_app_still_works() -> None:
         await send({"type": "http.response.body", "body": b"last"})
 
     async with (
-        httpx.AsyncClient(transport=InProcess(app), base_url="http://here") as client,
+        httpx2.AsyncClient(transport=InProcess(app), base_url="http://here") as client,
         client.stream("GET", "/") as response,
     ):
         parts = response.aiter_bytes()
@@ -90,7 +90,7 @@ async def test_a_client_that_leaves_ends_the_app() -> None:
             ended.set()
 
     async with (
-        httpx.AsyncClient(transport=InProcess(app), base_url="http://here") as client,
+        httpx2.AsyncClient(transport=InProcess(app), base_url="http://here") as client,
         client.stream("GET", "/") as response,
     ):
         assert await anext(response.aiter_bytes()) == b"more"

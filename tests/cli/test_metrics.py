@@ -1,6 +1,6 @@
 """Figures on a port of their own."""
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.cli.metrics import MetricsAddressUnknown, metrics_served, served
@@ -17,7 +17,7 @@ from tests.edge import stand
 async def test_every_role_shows_what_it_counts_and_what_the_database_says(db: Database, free_tcp_port: int) -> None:
     settings = load(metrics_port=free_tcp_port)
     deployment = Deployment(db.config, db.config, embedded=False)
-    async with metrics_served(settings, deployment, Meters("worker", "1.0")) as port, httpx.AsyncClient() as client:
+    async with metrics_served(settings, deployment, Meters("worker", "1.0")) as port, httpx2.AsyncClient() as client:
         shown = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
         assert 'headrace_info{role="worker",version="1.0"} 1.0' in shown
         assert 'headrace_workers{state="alive"} 0.0' in shown
@@ -42,7 +42,7 @@ async def test_an_api_shows_figures_in_one_place_only(db: Database, free_tcp_por
         settings = load(metrics_port=free_tcp_port)
         async with (
             served(settings, services.meters, services.figures, counted=counted) as port,
-            httpx.AsyncClient() as client,
+            httpx2.AsyncClient() as client,
         ):
             shown = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     assert 'route="unmatched"' in shown

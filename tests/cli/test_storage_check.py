@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from structlog.testing import capture_logs
 
@@ -101,14 +101,14 @@ def test_an_api_starts_in_an_outage_and_says_so(migrated: Place, remote: Bucket,
         assert "Starting without files: they answer 503 until storage is back." in api.err
 
         def ready() -> dict[str, Any]:
-            reply = httpx.get(f"{url}/readyz")
+            reply = httpx2.get(f"{url}/readyz")
             assert reply.status_code == 200
             body: dict[str, Any] = reply.json()
             return body
 
         assert eventually(lambda: ready() == {"status": "ready", "degraded": ["storage"]})
-        assert "headrace_storage_up 0" in httpx.get(f"{url}/metrics").text
-        assert "127.0.0.1:" not in httpx.get(f"{url}/readyz").text
+        assert "headrace_storage_up 0" in httpx2.get(f"{url}/metrics").text
+        assert "127.0.0.1:" not in httpx2.get(f"{url}/readyz").text
     finally:
         api.close()
 

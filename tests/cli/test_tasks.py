@@ -130,7 +130,7 @@ def test_one_key_gives_one_task(headrace: Headrace) -> None:
     refused = headrace("submit", "greet", "--payload", "[]", "--idempotency-key", "k")
     assert (refused.code, refused.complaint) == (
         2,
-        "This Idempotency-Key was used for another request: take a fresh key for each new request.",
+        "This Idempotency-Key was used for another request: use a new key for each new request.",
     )
 
 
@@ -213,7 +213,7 @@ def test_whoever_stops_waiting_is_told_that_the_task_goes_on(
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait(60) == 130
         assert waiting.stderr is not None
-        assert "the task goes on; `headrace tasks show tsk_" in waiting.stderr.read()
+        assert "the task continues; `headrace tasks show tsk_" in waiting.stderr.read()
 
 
 # -- looking and changing

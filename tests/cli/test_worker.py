@@ -209,7 +209,7 @@ async def test_up_says_what_it_waits_for_too(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == ""
     stop.set()
     await telling
-    said = "stopping: waiting for 2 tasks to end, 30 s at the most; Ctrl-C again ends at once\n"
+    said = "stopping: waiting for 2 tasks to end, at most 30 s; Ctrl-C again ends at once\n"
     assert capsys.readouterr().err == said
 
 
@@ -218,7 +218,7 @@ async def test_stopping_waits_for_what_runs(start: Start, tasks: Tasks) -> None:
     task_id = await tasks.submit("sleep", {"seconds": 2})
     assert eventually(lambda: "asleep" in worker.out), worker.err
     assert worker.stop(signal.SIGINT) == 0
-    assert "stopping: waiting for 1 task to end, 30 s at the most; Ctrl-C again ends at once" in worker.err
+    assert "stopping: waiting for 1 task to end, at most 30 s; Ctrl-C again ends at once" in worker.err
     assert await tasks.status(task_id) == "SUCCEEDED"
 
 
@@ -427,5 +427,5 @@ def test_who_stops_it_reads_what_is_waited_for(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == ""
     say_what_is_waited_for([Mock(running=1, blocked_ends=0), Mock(running=1, blocked_ends=3)], limit)
     first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("stopping: waiting for 2 tasks to end, 30 s at the most")
+    assert first.startswith("stopping: waiting for 2 tasks to end, at most 30 s")
     assert second.startswith("stopping: another session's open transaction blocks the ends of 3 tasks; another process")

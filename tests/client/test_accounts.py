@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.access import Role
@@ -26,7 +26,7 @@ async def url(db: Database, accounts: Accounts, make_user: MakeUser) -> AsyncIte
 
 
 async def token_of(url: str, username: str, password: str = PASSWORD) -> str:
-    async with httpx.AsyncClient(base_url=url) as client:
+    async with httpx2.AsyncClient(base_url=url) as client:
         reply = await client.post("/v1/auth/login", json={"username": username, "password": password})
     token: str = reply.json()["token"]
     return token

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.assets.service import Files
@@ -77,18 +77,18 @@ async def test_an_interrupted_upload_goes_on_where_it_was(api: str, key: str, tm
     assert len({path.split("/")[3] for path in sent}) == 1
 
 
-class Breaking(httpx.AsyncBaseTransport):
+class Breaking(httpx2.AsyncBaseTransport):
     """A line that breaks when so many parts have gone over it."""
 
     def __init__(self, *, after: int, sent: list[str]) -> None:
-        self._inner = httpx.AsyncHTTPTransport()
+        self._inner = httpx2.AsyncHTTPTransport()
         self._left = after
         self._sent = sent
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if request.method == "PUT":
             if self._left == 0:
-                raise httpx.WriteError("cut", request=request)
+                raise httpx2.WriteError("cut", request=request)
             self._left -= 1
             self._sent.append(request.url.path)
         return await self._inner.handle_async_request(request)

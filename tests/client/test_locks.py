@@ -6,7 +6,7 @@ from concurrent import futures
 from datetime import timedelta
 from typing import Any, cast
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import leases
@@ -65,14 +65,14 @@ async def test_what_is_taken_away_is_noticed_and_raised_in_the_block(
             await client.locks.force_release("k")  # and the block ends before it notices
 
 
-class Cable(httpx.AsyncHTTPTransport):
+class Cable(httpx2.AsyncHTTPTransport):
     """The way to the server, until it is cut."""
 
     cut = False
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         if self.cut:
-            raise httpx.ConnectError("cut", request=request)
+            raise httpx2.ConnectError("cut", request=request)
         return await super().handle_async_request(request)
 
 
@@ -112,7 +112,7 @@ async def test_nobody_takes_a_lock_for_one_who_stopped_waiting(client: Client, m
     assert await states(client) == ["RELEASED"]
 
 
-class LostAnswer(httpx.AsyncHTTPTransport):
+class LostAnswer(httpx2.AsyncHTTPTransport):
     """The way to the server, on which the first answer to one kind of request is lost."""
 
     def __init__(self, path: str) -> None:
@@ -120,7 +120,7 @@ class LostAnswer(httpx.AsyncHTTPTransport):
         self._path = path
         self.lost = threading.Event()
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await super().handle_async_request(request)
         if request.url.path == self._path and response.is_success and not self.lost.is_set():
             await response.aread()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import errors as kinds
@@ -212,7 +212,7 @@ def test_pauses_grow_within_bounds_and_differ() -> None:
 
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7), ("Wed, 21 Oct 2015 07:28:00 GMT", 0), ("soon", None)])
 def test_retry_after_is_read_in_both_forms(header: str, seconds: int | None) -> None:
-    found = retry_after(httpx.Response(503, headers={"Retry-After": header}))
+    found = retry_after(httpx2.Response(503, headers={"Retry-After": header}))
     assert found == (None if seconds is None else timedelta(seconds=seconds))
 
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
@@ -51,7 +51,7 @@ def browser(site: Site) -> Iterator[Browser]:
 @pytest.fixture
 def person(site: Site) -> Iterator[Person]:
     """Somebody with an account, and their own way to the API."""
-    with httpx.Client(base_url=site.url, timeout=60) as client:
+    with httpx2.Client(base_url=site.url, timeout=60) as client:
         yield Person.register(client)
 
 
@@ -83,5 +83,5 @@ def page(context: BrowserContext) -> Iterator[Page]:
 @pytest.fixture
 def site_admin(site: Site) -> Iterator[Person]:
     assert site.admin is not None
-    with httpx.Client(base_url=site.url, timeout=60) as client:
+    with httpx2.Client(base_url=site.url, timeout=60) as client:
         yield Person.log_in(client, *site.admin)

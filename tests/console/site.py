@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import httpx
+import httpx2
 import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import BrowserContext, Page, expect
@@ -76,17 +76,17 @@ class Site:
 @dataclass(frozen=True)
 class Person:
     name: str
-    client: httpx.Client
+    client: httpx2.Client
 
     @classmethod
-    def register(cls, client: httpx.Client) -> "Person":
+    def register(cls, client: httpx2.Client) -> "Person":
         name = f"person{next(_number)}"
         answer = client.post("/v1/auth/register", json={"username": name, "password": PASSWORD})
         assert answer.status_code == 201, answer.text
         return cls.log_in(client, name, PASSWORD)
 
     @classmethod
-    def log_in(cls, client: httpx.Client, name: str, password: str) -> "Person":
+    def log_in(cls, client: httpx2.Client, name: str, password: str) -> "Person":
         answer = client.post("/v1/auth/login", json={"username": name, "password": password})
         assert answer.status_code == 200, answer.text
         client.cookies.clear()

@@ -20,7 +20,7 @@ REQUIRED = {
     "PUBLIC_URL": "https://headrace.example.com",
     "TRUSTED_PROXIES": "172.16.0.0/12",
 }
-_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::(?P<kind>[-?])(?P<rest>[^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(?P<name>\w+)(?::?(?P<kind>[-?])(?P<rest>[^}]*))?\}")
 _ADDED = {"secrets", "volumes", "ports", "tmpfs"}  # lists that a later file adds to; it replaces all others
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3, "ki": 1024, "mi": 1024**2, "gi": 1024**3}
 

@@ -85,7 +85,9 @@ def test_it_runs_roles_that_the_program_has(changes: dict[str, Any]) -> None:
     assert all(container["args"][0] in commands for container in found)
     for container in found:
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
-        assert container["image"].endswith(":0123abc" if changes else ":0.1.0")
+        tag = "0123abc" if changes else "0.1.0"
+        suffix = "-media" if container["name"] in ("api", "worker") else ""
+        assert container["image"].endswith(f":{tag}{suffix}")
 
 
 def test_other_settings_replace_the_pods_that_read_them() -> None:

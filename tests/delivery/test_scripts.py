@@ -72,10 +72,20 @@ def test_a_rollout_pulls_starts_and_checks(server: Server) -> None:
     assert server.calls == [
         f"docker compose {FILES} config --quiet image={NEW}",
         f"docker pull {NEW} image=",
+        f"docker pull {NEW}-media image=",
         f"docker compose {FILES} up --detach --no-build --remove-orphans image={NEW}",
         "curl",
     ]
     assert (server.folder / ".image").read_text().strip() == NEW
+
+
+@pytest.mark.parametrize("place", ["variable", ".env"])
+def test_one_image_of_your_own_is_pulled_once(server: Server, place: str) -> None:
+    if place == ".env":
+        (server.folder / ".env").write_text("MEDIA_SUFFIX=\n")
+    ran = roll_out(server, **({"MEDIA_SUFFIX": ""} if place == "variable" else {}))
+    assert ran.returncode == 0, ran.stderr
+    assert [call.split(" image=")[0] for call in server.calls if " pull " in call] == [f"docker pull {NEW}"]
 
 
 def test_the_api_is_asked_at_the_port_that_docker_gave_it(server: Server) -> None:
@@ -142,7 +152,11 @@ def test_a_token_is_used_for_one_pull_and_stays_nowhere_on_the_server(server: Se
     quick = {"READY_WITHIN": "1", "REGISTRY": "registry.example", "REGISTRY_USER": "bot"}
     ran = server.run(server.folder / "rollout", "prod", NEW, **quick, stdin="token-of-the-job")
     assert ran.returncode == 0, ran.stderr
-    assert server.calls[1:3] == ["docker login registry.example --username bot --password-stdin", f"docker pull {NEW}"]
+    assert server.calls[1:4] == [
+        "docker login registry.example --username bot --password-stdin",
+        f"docker pull {NEW}",
+        f"docker pull {NEW}-media",
+    ]
     assert server.journal.with_suffix(".token").read_text() == "token-of-the-job"
     assert not Path(server.journal.with_suffix(".config").read_text().strip()).exists()
     left = [path for path in server.folder.rglob("*") if path.is_file() and path.suffix != ".token"]
@@ -246,6 +260,7 @@ def test_pushing_gives_the_token_on_standard_input_and_leaves_no_login_behind(tm
     assert server.calls == [
         "docker login registry.example --username bot --password-stdin",
         "docker push registry.example/bot/headrace:0123abc",
+        "docker push registry.example/bot/headrace:0123abc-media",
     ]
     assert not Path(server.journal.with_suffix(".config").read_text().strip()).exists()
 
@@ -265,7 +280,10 @@ def test_an_image_is_made_of_one_wheel(tmp_path: Path) -> None:
     wheel.touch()
     assert server.run(build, **chosen).returncode == 0
     assert server.calls[0].startswith(
-        "docker build --build-arg REVISION=0123abc --tag registry.example/headrace:0123abc ."
+        "docker build --build-arg REVISION=0123abc --target base --tag registry.example/headrace:0123abc ."
+    )
+    assert server.calls[1].startswith(
+        "docker build --build-arg REVISION=0123abc --target media --tag registry.example/headrace:0123abc-media ."
     )
     wheel.with_name("headrace-0.2.0-py3-none-any.whl").touch()
     assert server.run(build, **chosen).returncode == 1

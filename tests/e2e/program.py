@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
+import httpx2
 import psutil
 
 from headrace.embedded_postgres.account import Account, become
@@ -188,14 +188,14 @@ _NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 def is_ready(url: str) -> bool:
     try:
-        return httpx.get(f"{url}/readyz", timeout=5, verify=_NO_CERTIFICATES).status_code == 200
-    except httpx.TransportError:
+        return httpx2.get(f"{url}/readyz", timeout=5, verify=_NO_CERTIFICATES).status_code == 200
+    except httpx2.TransportError:
         return False
 
 
-def log_in(url: str, name: str, password: str) -> httpx.Response:
+def log_in(url: str, name: str, password: str) -> httpx2.Response:
     login = {"username": name, "password": password}
-    return httpx.post(f"{url}/v1/auth/login", json=login, timeout=60, verify=_NO_CERTIFICATES)
+    return httpx2.post(f"{url}/v1/auth/login", json=login, timeout=60, verify=_NO_CERTIFICATES)
 
 
 def layout_of(folder: Path) -> Layout:

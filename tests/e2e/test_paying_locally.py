@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import Start
@@ -19,17 +19,17 @@ def test_a_plan_is_bought_on_the_page_and_is_there(folder: Path, start: Start) -
     token = log_in(running.url(), *running.login()).json()["token"]
     page = re.search(r"Pay +(http://127\.0\.0\.1:\d+)/", running.out)
     assert page is not None, running.out
-    with httpx.Client(
+    with httpx2.Client(
         base_url=running.url(), headers={"Authorization": f"Bearer {token}"}, timeout=60, trust_env=False
     ) as api:
         api.post("/v1/admin/plans", json=PRO).raise_for_status()
         ordered = api.post("/v1/subscriptions", json={"plan": "Pro"}).raise_for_status().json()
         number = ordered["order"]["id"]
         assert ordered["order"]["code_url"].startswith(page[1])
-        shown = httpx.get(ordered["order"]["code_url"], timeout=60, trust_env=False)
+        shown = httpx2.get(ordered["order"]["code_url"], timeout=60, trust_env=False)
         assert number in shown.text
         action, fields = form(shown.text, "pay")
-        assert httpx.post(f"{page[1]}{action}", data=fields, timeout=60, trust_env=False).status_code in (200, 303)
+        assert httpx2.post(f"{page[1]}{action}", data=fields, timeout=60, trust_env=False).status_code in (200, 303)
         # WeChat Pay's notice comes by itself.
         assert eventually(lambda: api.get(f"/v1/payments/{number}").json()["status"] == "PAID")
         seen = api.get(f"/v1/subscriptions/{ordered['subscription']['id']}").json()

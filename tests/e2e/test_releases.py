@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import httpx
+import httpx2
 import psycopg
 import pytest
 
@@ -84,13 +84,13 @@ class Release:
         """Start everything, with an administrator who submits."""
         password = json.loads(self.run("admin", "create", "root", "--json") or "")["password"]
         self.start()
-        login = httpx.post(f"{self.url}/v1/auth/login", json={"username": "root", "password": password}, timeout=60)
+        login = httpx2.post(f"{self.url}/v1/auth/login", json={"username": "root", "password": password}, timeout=60)
         return Load(login.json()["token"], self.url)
 
     def _is_ready(self) -> bool:
         try:
-            return httpx.get(f"{self.url}/readyz").is_success
-        except httpx.TransportError:
+            return httpx2.get(f"{self.url}/readyz").is_success
+        except httpx2.TransportError:
             return False
 
     def check(self) -> None:
@@ -141,7 +141,7 @@ class Load:
                 thread.join()
 
     def _submit(self, own: int) -> None:
-        with httpx.Client(headers={"Authorization": f"Bearer {self._token}"}, timeout=60) as client:
+        with httpx2.Client(headers={"Authorization": f"Bearer {self._token}"}, timeout=60) as client:
             number = 0
             while not self._over.is_set():
                 number += 1
@@ -150,7 +150,7 @@ class Load:
                 try:
                     key = {"Idempotency-Key": f"{own}-{number}"}
                     answer = client.post(f"{url}/v1/tasks", json=body, headers=key)
-                except httpx.TransportError as exc:
+                except httpx2.TransportError as exc:
                     self.errors.append(f"{url}: {exc!r}")
                     continue
                 if answer.status_code == 201:

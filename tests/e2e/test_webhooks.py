@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import Start
@@ -23,7 +23,7 @@ def test_a_signed_event_is_printed(folder: Path, start: Start) -> None:
     assert eventually(lambda: "listening at" in listening.err)
     address = re.search(r"http://\S+/", listening.err)
     assert address is not None
-    with httpx.Client(base_url=up.url(), headers={"Authorization": f"Bearer {token}"}) as client:
+    with httpx2.Client(base_url=up.url(), headers={"Authorization": f"Bearer {token}"}) as client:
         body = {"name": "mine", "url": address[0], "subscribed_events": ["task.*"], "secret": SECRET}
         made = client.post("/v1/webhooks/endpoints", json=body)
         assert made.status_code == 201, made.text

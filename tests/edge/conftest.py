@@ -1,6 +1,6 @@
 from collections.abc import AsyncIterator
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -13,7 +13,7 @@ def behaviour() -> stand.Behaviour:
 
 
 @pytest.fixture
-async def client(db: Database, behaviour: stand.Behaviour) -> AsyncIterator[httpx.AsyncClient]:
+async def client(db: Database, behaviour: stand.Behaviour) -> AsyncIterator[httpx2.AsyncClient]:
     """A caller who is signed in."""
     async with stand.client(stand.app(db, behaviour), **stand.AUTHORIZED) as opened:
         yield opened

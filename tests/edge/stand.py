@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 from asyncpg import DataError, NumericValueOutOfRangeError, UntranslatableCharacterError
 from fastapi import Depends, FastAPI, Response
 from pydantic import BaseModel, ConfigDict
@@ -214,9 +214,9 @@ def app(
 
 
 @asynccontextmanager
-async def client(served: FastAPI, *, peer: str = "192.0.2.7", **headers: str) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(served, client=(peer, 4711))
-    async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test", headers=headers) as opened:
+async def client(served: FastAPI, *, peer: str = "192.0.2.7", **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
+    transport = httpx2.ASGITransport(served, client=(peer, 4711))
+    async with httpx2.AsyncClient(transport=transport, base_url="http://headrace.test", headers=headers) as opened:
         yield opened
 
 

@@ -1,6 +1,6 @@
 """Who is calling: authenticated once, counted once, and let in as far as role and scopes go."""
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.access import Caller, Credentials
@@ -49,7 +49,7 @@ async def test_a_missing_scope_is_named(db: Database) -> None:
     assert (problem["code"], problem["details"]) == ("scope_missing", {"scope": "tasks:read"})
 
 
-async def test_the_facts_of_the_request_reach_the_verbs(client: httpx.AsyncClient) -> None:  # A-06
+async def test_the_facts_of_the_request_reach_the_verbs(client: httpx2.AsyncClient) -> None:  # A-06
     trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     seen = (
         await client.get(

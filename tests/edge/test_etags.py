@@ -1,6 +1,6 @@
 """If-Match: what was not seen is not overwritten."""
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.edge.errors import InvalidIfMatch
@@ -22,7 +22,7 @@ def test_a_version_and_its_tag_are_one() -> None:
     assert parse_if_match(etag(42)) == 42
 
 
-async def test_a_stale_version_fails_and_a_fresh_one_passes(client: httpx.AsyncClient) -> None:
+async def test_a_stale_version_fails_and_a_fresh_one_passes(client: httpx2.AsyncClient) -> None:
     tag = (await client.get("/v1/me")).headers["ETag"]
     body = {"name": "a"}
     assert (await client.put("/v1/me", json=body, headers={"If-Match": tag})).json() == {"expected": 7}

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import Depends, Request, Response
 
@@ -30,7 +30,7 @@ async def rows(db: Database) -> list[dict[str, Any]]:
         return [dict(row) for row in await tx.fetch("SELECT * FROM headrace.idempotency_keys ORDER BY id")]
 
 
-async def test_the_second_request_gets_the_first_answer(client: httpx.AsyncClient, db: Database) -> None:
+async def test_the_second_request_gets_the_first_answer(client: httpx2.AsyncClient, db: Database) -> None:
     first = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
     second = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
 
@@ -43,7 +43,7 @@ async def test_the_second_request_gets_the_first_answer(client: httpx.AsyncClien
     assert await stand.things(db, "a") == 1
 
 
-async def test_the_record_names_what_was_asked_and_answered(client: httpx.AsyncClient, db: Database) -> None:
+async def test_the_record_names_what_was_asked_and_answered(client: httpx2.AsyncClient, db: Database) -> None:
     first = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
 
     (row,) = await rows(db)
@@ -53,7 +53,7 @@ async def test_the_record_names_what_was_asked_and_answered(client: httpx.AsyncC
     assert row["expires_at"] - row["created_at"] == timedelta(hours=24)
 
 
-async def test_without_a_key_every_request_is_a_new_one(client: httpx.AsyncClient, db: Database) -> None:
+async def test_without_a_key_every_request_is_a_new_one(client: httpx2.AsyncClient, db: Database) -> None:
     for _ in range(2):
         assert (await client.post("/v1/things", json={"name": "a"})).status_code == 201
     assert await stand.things(db, "a") == 2
@@ -65,7 +65,7 @@ async def test_fifty_at_once_do_it_once(db: Database) -> None:  # D-06, W-15
     apps = [stand.app(db), stand.app(db)]
     async with stand.client(apps[0], **stand.AUTHORIZED) as one, stand.client(apps[1], **stand.AUTHORIZED) as other:
 
-        async def send(number: int) -> httpx.Response:
+        async def send(number: int) -> httpx2.Response:
             caller = (one, other)[number % 2]
             return await caller.post("/v1/things", json={"name": "a"}, headers=KEY)
 
@@ -82,7 +82,7 @@ async def test_fifty_at_once_do_it_once(db: Database) -> None:  # D-06, W-15
 
 
 async def test_while_the_first_is_running_the_second_is_told_to_wait(
-    client: httpx.AsyncClient, behaviour: stand.Behaviour, db: Database
+    client: httpx2.AsyncClient, behaviour: stand.Behaviour, db: Database
 ) -> None:
     first = asyncio.create_task(client.post("/v1/things", json={"name": "slow"}, headers=KEY))
     await behaviour.inside.wait()
@@ -98,7 +98,7 @@ async def test_while_the_first_is_running_the_second_is_told_to_wait(
 
 
 async def test_a_request_that_is_cut_off_leaves_nothing_and_frees_the_key(
-    client: httpx.AsyncClient, behaviour: stand.Behaviour, db: Database
+    client: httpx2.AsyncClient, behaviour: stand.Behaviour, db: Database
 ) -> None:
     first = asyncio.create_task(client.post("/v1/things", json={"name": "slow"}, headers=KEY))
     await behaviour.inside.wait()
@@ -121,7 +121,7 @@ async def test_a_request_that_is_cut_off_leaves_nothing_and_frees_the_key(
     ],
 )
 async def test_another_request_under_the_same_key_is_refused(
-    client: httpx.AsyncClient, db: Database, changed: dict[str, Any]
+    client: httpx2.AsyncClient, db: Database, changed: dict[str, Any]
 ) -> None:
     headers = {**KEY, "Content-Type": "application/json"}
     await client.post("/v1/things", content=b'{"name":"a"}', headers=headers)
@@ -159,28 +159,28 @@ async def test_nobody_in_particular_has_keys_too(db: Database) -> None:
 
 
 @pytest.mark.parametrize("quoted", ["order-4711", '"order-4711"'])
-async def test_a_key_may_be_quoted_as_the_draft_has_it(client: httpx.AsyncClient, db: Database, quoted: str) -> None:
+async def test_a_key_may_be_quoted_as_the_draft_has_it(client: httpx2.AsyncClient, db: Database, quoted: str) -> None:
     await client.post("/v1/things", json={"name": "a"}, headers=KEY)
     second = await client.post("/v1/things", json={"name": "a"}, headers={"Idempotency-Key": quoted})
     assert second.headers["Idempotency-Replayed"] == "true"
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 129, '""', '"half', "a\\b", "a,b"])
-async def test_a_key_with_other_characters_is_refused(client: httpx.AsyncClient, db: Database, key: str) -> None:
+async def test_a_key_with_other_characters_is_refused(client: httpx2.AsyncClient, db: Database, key: str) -> None:
     headers = {"Idempotency-Key": key.encode()}
     answer = await client.post("/v1/things", json={"name": "a"}, headers=headers)  # type: ignore[arg-type]
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_idempotency_key")
     assert await stand.things(db, "a") == 0
 
 
-async def test_two_keys_on_one_request_are_refused(client: httpx.AsyncClient) -> None:
-    headers = httpx.Headers([*stand.AUTHORIZED.items(), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
+async def test_two_keys_on_one_request_are_refused(client: httpx2.AsyncClient) -> None:
+    headers = httpx2.Headers([*stand.AUTHORIZED.items(), ("Idempotency-Key", "a"), ("Idempotency-Key", "b")])
     answer = await client.post("/v1/things", json={"name": "a"}, headers=headers)
     assert answer.json()["code"] == "invalid_idempotency_key"
 
 
 async def test_a_refusal_is_an_answer_and_undoes_what_was_done(
-    client: httpx.AsyncClient, behaviour: stand.Behaviour, db: Database
+    client: httpx2.AsyncClient, behaviour: stand.Behaviour, db: Database
 ) -> None:
     behaviour.error = stand.NameTaken(name="a")
     first = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
@@ -210,7 +210,7 @@ async def test_nobody_runs_between_a_refusal_and_its_record(db: Database, behavi
     ("error", "status"), [(Unavailable(), 503), (Exhausted(), 429), (RuntimeError("bug"), 500), (HeadraceError(), 500)]
 )
 async def test_failures_and_limits_are_forgotten(
-    client: httpx.AsyncClient, behaviour: stand.Behaviour, db: Database, error: Exception, status: int
+    client: httpx2.AsyncClient, behaviour: stand.Behaviour, db: Database, error: Exception, status: int
 ) -> None:
     behaviour.error = error
     first = await client.post("/v1/things", json={"name": "a"}, headers=KEY)
@@ -249,12 +249,12 @@ async def test_expired_keys_are_reaped_in_portions(db: Database) -> None:
 
 
 @pytest.fixture
-async def anyone(db: Database, behaviour: stand.Behaviour) -> AsyncIterator[httpx.AsyncClient]:
+async def anyone(db: Database, behaviour: stand.Behaviour) -> AsyncIterator[httpx2.AsyncClient]:
     async with stand.client(stand.app(db, behaviour)) as opened:
         yield opened
 
 
-async def test_a_secret_is_not_to_be_found_in_the_database(anyone: httpx.AsyncClient, db: Database) -> None:
+async def test_a_secret_is_not_to_be_found_in_the_database(anyone: httpx2.AsyncClient, db: Database) -> None:
     first = await anyone.post("/v1/secrets", json={"name": "a"}, headers=KEY)
     assert first.json()["secret"] == "hr_live_swordfish"
     (row,) = await rows(db)
@@ -266,7 +266,7 @@ async def test_a_secret_is_not_to_be_found_in_the_database(anyone: httpx.AsyncCl
     assert second.headers["Location"] == first.headers["Location"]
 
 
-async def test_a_sealed_answer_cannot_be_moved_to_another_key(anyone: httpx.AsyncClient, db: Database) -> None:
+async def test_a_sealed_answer_cannot_be_moved_to_another_key(anyone: httpx2.AsyncClient, db: Database) -> None:
     await anyone.post("/v1/secrets", json={"name": "a"}, headers=KEY)
     await anyone.post("/v1/secrets", json={"name": "a"}, headers={"Idempotency-Key": "mine"})
     async with db.transaction() as tx:
@@ -288,7 +288,7 @@ async def test_a_body_cannot_be_guessed_from_its_hash(db: Database) -> None:
     assert first["request_hash"] != second["request_hash"]
 
 
-async def test_a_body_that_is_not_valid_leaves_the_key_free(client: httpx.AsyncClient) -> None:
+async def test_a_body_that_is_not_valid_leaves_the_key_free(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/v1/things", json={}, headers=KEY)).status_code == 422
     assert (await client.post("/v1/things", json={"name": "a"}, headers=KEY)).status_code == 201
 

@@ -3,7 +3,7 @@
 import base64
 from datetime import UTC, datetime, timedelta
 
-import httpx
+import httpx2
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +30,7 @@ async def _add(db: Database, count: int, *, at: datetime) -> list[str]:
     return made
 
 
-async def test_pages_show_every_row_once_while_rows_are_added(client: httpx.AsyncClient, db: Database) -> None:
+async def test_pages_show_every_row_once_while_rows_are_added(client: httpx2.AsyncClient, db: Database) -> None:
     # All at the same instant: only the id tells them apart.
     made = await _add(db, 25, at=AT + timedelta(days=100_000))
     seen: list[str] = []
@@ -44,7 +44,7 @@ async def test_pages_show_every_row_once_while_rows_are_added(client: httpx.Asyn
     assert seen == [*made[::-1], ids.SYSTEM_USER]
 
 
-async def test_the_last_page_has_no_cursor(client: httpx.AsyncClient, db: Database) -> None:
+async def test_the_last_page_has_no_cursor(client: httpx2.AsyncClient, db: Database) -> None:
     await _add(db, 4, at=AT)  # and the system user
     full = (await client.get("/v1/things", params={"limit": 5})).json()
     assert (len(full["items"]), full["next_cursor"]) == (5, None)
@@ -54,12 +54,12 @@ async def test_the_last_page_has_no_cursor(client: httpx.AsyncClient, db: Databa
 
 
 @pytest.mark.parametrize("limit", ["0", "101", "-1", "x", "9" * 5000])
-async def test_limits_have_limits(client: httpx.AsyncClient, limit: str) -> None:
+async def test_limits_have_limits(client: httpx2.AsyncClient, limit: str) -> None:
     answer = await client.get("/v1/things", params={"limit": limit})
     assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "query.limit")
 
 
-async def test_a_cursor_is_bound_to_its_list_its_filters_and_its_user(client: httpx.AsyncClient, db: Database) -> None:
+async def test_a_cursor_is_bound_to_its_list_its_filters_and_its_user(client: httpx2.AsyncClient, db: Database) -> None:
     await _add(db, 2, at=AT)
     cursor = (await client.get("/v1/things", params={"limit": 1})).json()["next_cursor"]
     elsewhere = [

@@ -313,4 +313,4 @@ async def test_a_begin_that_arrives_after_its_cancellation_is_rolled_back() -> N
     with pytest.raises(asyncio.CancelledError):
         await borrowed.begin(isolation="read_committed", readonly=False)
     await borrowed.roll_back()
-    assert executed == ["", "ROLLBACK"]
+    assert executed == ["SELECT", "ROLLBACK"]

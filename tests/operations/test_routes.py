@@ -2,7 +2,7 @@
 
 from contextlib import AbstractAsyncContextManager
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.audit import Who
@@ -19,7 +19,7 @@ from tests.operations.months import MONTH, fill_audit
 ADMIN = {"Authorization": f"Bearer {stand.USER},ADMIN"}
 
 
-def client(db: Database) -> AbstractAsyncContextManager[httpx.AsyncClient]:
+def client(db: Database) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
     return stand.client(create_app(stand.services(db, figures=HealthFigures(db)), WebConfig(), routers=[router]))
 
 

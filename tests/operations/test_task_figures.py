@@ -101,7 +101,7 @@ async def test_what_waits_is_told_by_queue_and_type(bench: Bench, monkeypatch: p
         await tx.execute("UPDATE headrace.task_queue SET run_at = run_at - interval '90 s' WHERE run_at <= now()")
         figures = await read_task_figures(tx)
         found = samples(render(figures).decode())
-        monkeypatch.setattr(task_figures, "MOST_SERIES", 1)
+        monkeypatch.setattr(task_figures, "MAX_SERIES", 1)
         few = samples(render(await read_task_figures(tx)).decode())
     assert value(found, "headrace_queue_tasks", queue="slow", type="mail", state="waiting") == 2
     assert value(found, "headrace_queue_tasks", queue="slow", type="report", state="waiting") == 1

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -26,9 +26,9 @@ class Api:
 
     def __init__(self, process: "asyncio.subprocess.Process", port: int) -> None:
         self.process = process
-        self._client = httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS, timeout=60)
+        self._client = httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=HEADERS, timeout=60)
 
-    async def order(self) -> httpx.Response:
+    async def order(self) -> httpx2.Response:
         return await self._client.post("/v1/orders", json={"name": "order"})
 
     async def says(self, word: str) -> None:
@@ -70,14 +70,14 @@ async def start_api(database_url: str) -> AsyncIterator[StartApi]:
 
 
 @asynccontextmanager
-async def failing(request: "asyncio.Task[httpx.Response]") -> AsyncIterator[None]:
+async def failing(request: "asyncio.Task[httpx2.Response]") -> AsyncIterator[None]:
     """The client of a killed process sees its connection break."""
     yield
-    with pytest.raises(httpx.TransportError):
+    with pytest.raises(httpx2.TransportError):
         await request
 
 
-async def until_answered(api: Api) -> httpx.Response:
+async def until_answered(api: Api) -> httpx2.Response:
     """Do as Retry-After says until the first request is out of the way."""
     deadline = time.monotonic() + 20
     while True:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -55,16 +55,16 @@ def password(settings: dict[str, str], tmp_path: Path) -> str:
 
 
 @asynccontextmanager
-async def client_of(api: Program, token: str | None = None) -> AsyncIterator[httpx.AsyncClient]:
+async def client_of(api: Program, token: str | None = None) -> AsyncIterator[httpx2.AsyncClient]:
     """A client without a limit of its own on what it sends at once."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    limits = httpx.Limits(max_connections=200)
+    limits = httpx2.Limits(max_connections=200)
     await asyncio.to_thread(api.until_ready)
-    async with httpx.AsyncClient(base_url=api.url(), headers=headers, timeout=60, limits=limits) as client:
+    async with httpx2.AsyncClient(base_url=api.url(), headers=headers, timeout=60, limits=limits) as client:
         yield client
 
 
-async def log_in(client: httpx.AsyncClient, password: str) -> httpx.Response:
+async def log_in(client: httpx2.AsyncClient, password: str) -> httpx2.Response:
     return await client.post("/v1/auth/login", json={"username": NAME, "password": password})
 
 
@@ -75,13 +75,13 @@ async def session_of(api: Program, password: str) -> str:
         return str(answer.json()["token"])
 
 
-async def make_key(client: httpx.AsyncClient, name: str) -> httpx.Response:
+async def make_key(client: httpx2.AsyncClient, name: str) -> httpx2.Response:
     """One request that creates something; its name is also its Idempotency-Key."""
     body = {"name": name, "scopes": ["tasks:read"]}
     return await client.post("/v1/api-keys", json=body, headers={"Idempotency-Key": name})
 
 
-async def until_answered(client: httpx.AsyncClient, name: str) -> httpx.Response:
+async def until_answered(client: httpx2.AsyncClient, name: str) -> httpx2.Response:
     """Do as Retry-After says while the first request is still at work, in a process that is gone perhaps."""
     deadline = time.monotonic() + 30
     while (answer := await make_key(client, name)).status_code == 409 and time.monotonic() < deadline:
@@ -124,11 +124,11 @@ async def test_fifty_requests_with_one_key_make_one_thing(
     assert await created_events(db) == 1
 
 
-async def _burst(client: httpx.AsyncClient, names: Sequence[str], kill: Callable[[int], None]) -> list[Any]:
+async def _burst(client: httpx2.AsyncClient, names: Sequence[str], kill: Callable[[int], None]) -> list[Any]:
     """Send ten requests for each name at once, and call ``kill`` with how many were answered whenever one is."""
     answered = 0
 
-    async def one(name: str) -> httpx.Response:
+    async def one(name: str) -> httpx2.Response:
         nonlocal answered
         answer = await make_key(client, name)
         answered += 1
@@ -152,8 +152,8 @@ async def _kill_in_a_burst(start_api: Start, token: str, names: Sequence[str], *
         first = await _burst(client, names, kill)
     doomed.kill()
     for broken in first:
-        assert isinstance(broken, httpx.Response | httpx.TransportError), broken
-    answers = [answer for answer in first if isinstance(answer, httpx.Response)]
+        assert isinstance(broken, httpx2.Response | httpx2.TransportError), broken
+    answers = [answer for answer in first if isinstance(answer, httpx2.Response)]
     assert {answer.status_code for answer in answers} <= {201, 409}
 
     survivor = start_api()
@@ -187,7 +187,7 @@ async def test_two_hundred_wrong_passwords_are_slowed_down_and_on_record(
     start_api: Start, password: str, db: Database
 ) -> None:
     api = start_api()
-    answers: list[httpx.Response] = []
+    answers: list[httpx2.Response] = []
     async with client_of(api) as client:
         began = time.monotonic()
         for _ in range(10):  # as fast as twenty guessers at a time can

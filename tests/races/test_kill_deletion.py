@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
@@ -150,7 +150,7 @@ async def test_a_killed_api_leaves_it_to_the_next(db: Database, database_url: st
     try:
         await asyncio.to_thread(doomed.until_ready)
         ada = {"username": "ada", "password": "correct horse battery"}
-        async with httpx.AsyncClient(base_url=doomed.url(), timeout=60) as client:
+        async with httpx2.AsyncClient(base_url=doomed.url(), timeout=60) as client:
             assert (await client.post("/v1/auth/register", json=ada)).status_code == 201
             entered = (await client.post("/v1/auth/login", json=ada)).json()
             client.cookies.clear()

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.assets import parts
 from headrace.assets.errors import PartsMissing
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import psycopg
 
 from headrace.database import Database, DatabaseConfig, Tx
@@ -87,11 +87,11 @@ async def upload(url: str, superuser: str, folder: str, method: str, kind: str, 
             await (in_parts if method == "parts" else at_once)(client, content)
 
 
-async def at_once(client: httpx.AsyncClient, content: bytes) -> None:
+async def at_once(client: httpx2.AsyncClient, content: bytes) -> None:
     tell(await client.post("/v1/assets", content=content))
 
 
-async def in_parts(client: httpx.AsyncClient, content: bytes) -> None:
+async def in_parts(client: httpx2.AsyncClient, content: bytes) -> None:
     begun = await client.post("/v1/uploads", json={"name": "x.png", "size_bytes": len(content)})
     if begun.is_success:
         path = f"/v1/uploads/{begun.json()['id']}"
@@ -102,7 +102,7 @@ async def in_parts(client: httpx.AsyncClient, content: bytes) -> None:
             tell(sent)
 
 
-def tell(answer: httpx.Response) -> None:
+def tell(answer: httpx2.Response) -> None:
     os.write(2, f"{answer.status_code} {answer.json().get('code')}\n".encode())
     if answer.status_code == 503 and answer.json()["code"] == "storage_full":
         os._exit(28)

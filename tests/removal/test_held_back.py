@@ -9,7 +9,7 @@ from PIL import Image
 
 from headrace import ids, outbox
 from headrace.assets.erasure import ForgetFiles
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.model import Kind
 from headrace.assets.results import ResultFiles, record
 from headrace.assets.store import sweep

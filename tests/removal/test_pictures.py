@@ -68,7 +68,7 @@ def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch
         assert call(*words, "--accept-poor").code == 0
         done = call(*words)
         assert done.code == (8 if poor else 0)
-        assert ("a poor result: look at it before you use it" in done.err) == poor
+        assert ("a poor result: check it before you use it" in done.err) == poor
         assert "not as in the original: CMYK becomes RGB" in done.err
     said = json.loads(done.out)
     assert (said["poor"], said["method"], said["to"]) == (poor, "both", "p.clean.jpg")

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
@@ -157,7 +157,7 @@ async def test_the_database_lets_no_deleted_one_fire(clockwork: Clockwork) -> No
         await clockwork.db.fetch_alone("UPDATE headrace.scheduled_tasks SET enabled = true WHERE uid = $1", made.uid)
 
 
-async def test_over_http(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+async def test_over_http(ada: httpx2.AsyncClient, clockwork: Clockwork) -> None:
     made = (await ada.post("/v1/schedules", json={"name": "n", "type": "job", "interval": 60})).json()
     await clockwork.db.fetch_alone(HISTORY, made["id"], 2500)
     assert (await ada.delete(f"/v1/schedules/{made['id']}")).status_code == 204

@@ -6,7 +6,7 @@ Whether somebody runs it now is another question: then the answer carries a warn
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.assembly.retention import ROWS
@@ -28,12 +28,12 @@ SELECT 'w' || $1, 'h', 1, '{job}', 1, '15 s', at, at, at, 'STOPPED' FROM (SELECT
 DECLARED = "UPDATE headrace.task_types SET seen_at = now() - $1::interval"
 
 
-def codes(answer: httpx.Response) -> list[str]:
+def codes(answer: httpx2.Response) -> list[str]:
     assert answer.status_code in (200, 201), answer.text
     return [warning["code"] for warning in answer.json()["warnings"]]
 
 
-def refused(answer: httpx.Response) -> bool:
+def refused(answer: httpx2.Response) -> bool:
     problem: dict[str, Any] = answer.json()
     if answer.status_code < 300:
         return False
@@ -42,7 +42,9 @@ def refused(answer: httpx.Response) -> bool:
     return True
 
 
-async def test_a_type_that_nobody_had_for_long_is_refused(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:  # S-02
+async def test_a_type_that_nobody_had_for_long_is_refused(
+    ada: httpx2.AsyncClient, clockwork: Clockwork
+) -> None:  # S-02
     made = (await ada.post("/v1/schedules", json=NIGHTLY)).json()
     address = f"/v1/schedules/{made['id']}"
     await clockwork.db.fetch_alone(DECLARED, 8 * DAY)
@@ -57,7 +59,7 @@ async def test_a_type_that_nobody_had_for_long_is_refused(ada: httpx.AsyncClient
 
 @pytest.mark.parametrize(("days", "known"), [(6, True), (8, False)])
 async def test_what_a_worker_ran_lately_is_registered(
-    ada: httpx.AsyncClient, clockwork: Clockwork, days: int, known: bool
+    ada: httpx2.AsyncClient, clockwork: Clockwork, days: int, known: bool
 ) -> None:  # S-02
     await clockwork.db.fetch_alone(DECLARED, 100 * DAY)
     await clockwork.db.fetch_alone(WORKED, days * DAY)
@@ -66,7 +68,7 @@ async def test_what_a_worker_ran_lately_is_registered(
     assert refused(await ada.post("/v1/schedules", json=NIGHTLY)) is not known
 
 
-async def test_a_worker_that_has_run_for_weeks_keeps_its_types(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+async def test_a_worker_that_has_run_for_weeks_keeps_its_types(ada: httpx2.AsyncClient, clockwork: Clockwork) -> None:
     async with clockwork.working():
         await clockwork.until_alive()
         await clockwork.db.fetch_alone(DECLARED, 100 * DAY)

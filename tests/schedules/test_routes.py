@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from tests.outbox.hearing import want
@@ -12,14 +12,14 @@ from tests.tasks.people import trail
 NIGHTLY = {"name": "Nightly", "type": "job", "cron": "0 2 * * *", "timezone": "Asia/Shanghai"}
 
 
-async def create(client: httpx.AsyncClient, **body: Any) -> Any:
+async def create(client: httpx2.AsyncClient, **body: Any) -> Any:
     answer = await client.post("/v1/schedules", json=NIGHTLY | body)
     assert answer.status_code == 201, answer.text
     return answer.json()
 
 
 async def test_a_schedule_is_made_read_changed_switched_and_deleted(
-    ada: httpx.AsyncClient, clockwork: Clockwork
+    ada: httpx2.AsyncClient, clockwork: Clockwork
 ) -> None:
     made = await create(ada, labels={"gpu": "a100"}, data={"pages": 3})
     address = f"/v1/schedules/{made['id']}"
@@ -50,7 +50,7 @@ async def test_a_schedule_is_made_read_changed_switched_and_deleted(
     assert actions == ["created", "updated", "disabled", "enabled", "deleted"]
 
 
-async def test_the_same_again_changes_nothing(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:  # W-09
+async def test_the_same_again_changes_nothing(ada: httpx2.AsyncClient, clockwork: Clockwork) -> None:  # W-09
     nightly = await create(ada, labels={"gpu": "a100"}, data={"pages": 1})
     hourly = await create(ada, name="Hourly", cron=None, interval=3600)
     once = await create(ada, name="Once", cron=None, run_at="2030-01-02T03:04:05Z")
@@ -77,7 +77,7 @@ async def test_the_same_again_changes_nothing(ada: httpx.AsyncClient, clockwork:
 
 
 async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
-    ada: httpx.AsyncClient, clockwork: Clockwork
+    ada: httpx2.AsyncClient, clockwork: Clockwork
 ) -> None:
     made = await create(ada)
     run = await ada.post(f"/v1/schedules/{made['id']}/run", headers={"Idempotency-Key": "k"})
@@ -119,7 +119,7 @@ async def test_a_run_by_hand_is_listed_explained_cancelled_and_counted(
 
 
 async def test_nobody_reaches_what_is_not_theirs(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, root: httpx2.AsyncClient
 ) -> None:
     made = await create(ada)
     run = (await ada.post(f"/v1/schedules/{made['id']}/run")).json()["id"]
@@ -140,7 +140,7 @@ async def test_nobody_reaches_what_is_not_theirs(
     assert len((await root.get("/v1/schedules", params={"user_id": "*"})).json()["items"]) == 1
 
 
-async def test_lists_are_filtered(ada: httpx.AsyncClient) -> None:  # S-08
+async def test_lists_are_filtered(ada: httpx2.AsyncClient) -> None:  # S-08
     await create(ada, name="Backup of A", labels={"site": "a"})
     await create(ada, name="Backup of B", labels={"site": "b", "disk": "ssd"}, enabled=False)
     await create(ada, name="100% report", type="report.build", data={"pages": 1})
@@ -157,7 +157,7 @@ async def test_lists_are_filtered(ada: httpx.AsyncClient) -> None:  # S-08
     assert await names(type="report.build") == ["100% report"]
 
 
-async def test_when_something_would_run_is_shown_before_it_is_saved(ada: httpx.AsyncClient) -> None:
+async def test_when_something_would_run_is_shown_before_it_is_saved(ada: httpx2.AsyncClient) -> None:
     body = {"cron": "@daily", "timezone": "Europe/Berlin", "after": "2026-03-28T12:00:00Z", "count": 2}
     assert (await ada.post("/v1/schedules/preview", json=body)).json()["times"] == [
         "2026-03-28T23:00:00Z",
@@ -192,7 +192,7 @@ RULES: list[tuple[dict[str, Any], str]] = [
 
 
 async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
-    ada: httpx.AsyncClient, subtests: pytest.Subtests
+    ada: httpx2.AsyncClient, subtests: pytest.Subtests
 ) -> None:  # S-02
     for number, (wrong, field) in enumerate(RULES):
         with subtests.test(str(wrong)[:60]):
@@ -208,7 +208,7 @@ async def test_what_breaks_a_rule_is_refused_by_the_fields_name(
                 assert answer.status_code in (400, 422), answer.text
 
 
-async def test_a_name_is_unique_for_its_owner(ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:  # S-02
+async def test_a_name_is_unique_for_its_owner(ada: httpx2.AsyncClient, eve: httpx2.AsyncClient) -> None:  # S-02
     await create(ada)
     taken = await ada.post("/v1/schedules", json=NIGHTLY)
     assert (taken.status_code, taken.json()["code"]) == (409, "schedule_name_taken")
@@ -220,7 +220,7 @@ async def test_a_name_is_unique_for_its_owner(ada: httpx.AsyncClient, eve: httpx
     assert reserved.json()["details"] == {"fields": ["name"]}
 
 
-async def test_what_was_due_in_the_past_is_said(ada: httpx.AsyncClient) -> None:
+async def test_what_was_due_in_the_past_is_said(ada: httpx2.AsyncClient) -> None:
     made = await create(ada, cron=None, run_at="2020-01-02T03:04:05Z")
     (past, _) = made["warnings"]
     assert past["code"] == "past_due"
@@ -231,7 +231,7 @@ async def test_what_was_due_in_the_past_is_said(ada: httpx.AsyncClient) -> None:
     assert [each["code"] for each in changed.json()["warnings"]] == ["no_worker"]
 
 
-async def test_overlap_is_chosen_changed_and_refused(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+async def test_overlap_is_chosen_changed_and_refused(ada: httpx2.AsyncClient, clockwork: Clockwork) -> None:
     made = await create(ada, overlap_policy="queue_all", max_waiting=5)
     address = f"/v1/schedules/{made['id']}"
     changed = (await ada.patch(address, json={"overlap_policy": "skip"})).json()
@@ -253,7 +253,7 @@ async def test_overlap_is_chosen_changed_and_refused(ada: httpx.AsyncClient, clo
     assert events[-1]["data"] == {"verb": "cancel", "count": "1"}
 
 
-async def test_a_run_by_hand_tells_of_its_request(ada: httpx.AsyncClient, clockwork: Clockwork) -> None:
+async def test_a_run_by_hand_tells_of_its_request(ada: httpx2.AsyncClient, clockwork: Clockwork) -> None:
     await want(clockwork.db)
     made = await create(ada)
     await ada.post(f"/v1/schedules/{made['id']}/run", headers={"X-Request-ID": "mine-0001"})

@@ -3,7 +3,7 @@
 import asyncio
 import random
 
-import httpx
+import httpx2
 
 from headrace.client import Client
 from tests.chaos.load import TYPES, Load, use
@@ -20,7 +20,7 @@ async def follow(load: Load, choice: random.Random) -> None:
         return
     headers = {"Authorization": f"Bearer {load.world.token}", "Accept": "text/event-stream"}
     path = choice.choice([f"/v1/tasks/{task_id}/events", "/v1/notifications/events"])
-    async with httpx.AsyncClient(timeout=30, headers=headers, trust_env=False) as http:
+    async with httpx2.AsyncClient(timeout=30, headers=headers, trust_env=False) as http:
         for url in load.site.apis():
             try:
                 async with asyncio.timeout(choice.uniform(0.01, 3)), http.stream("GET", url + path) as stream:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import orjson
 import pytest
 
@@ -189,7 +189,7 @@ async def limited(bench: Bench) -> Bench:
 
 
 @pytest.fixture
-async def people(limited: Bench) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
+async def people(limited: Bench) -> AsyncIterator[dict[str, httpx2.AsyncClient]]:
     """Clients of an API that has none of the types' code."""
     catalog = StoredCatalog()
     async with live.open_watch(limited.db) as watch, AsyncExitStack() as stack:
@@ -203,11 +203,11 @@ async def people(limited: Bench) -> AsyncIterator[dict[str, httpx.AsyncClient]]:
         }
 
 
-def id_of(client: httpx.AsyncClient) -> str:
+def id_of(client: httpx2.AsyncClient) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ").partition(",")[0]
 
 
-async def post(client: httpx.AsyncClient, name: str, payload: Any = None, **body: Any) -> str:
+async def post(client: httpx2.AsyncClient, name: str, payload: Any = None, **body: Any) -> str:
     reply = await client.post("/v1/tasks", json={"type": name, "payload": payload or {}, **body})
     assert reply.status_code == 201, reply.text
     task_id: str = reply.json()["id"]
@@ -243,7 +243,7 @@ async def keys(db: Database, *task_ids: str) -> list[str | None]:
     ],
 )
 async def test_every_way_in_gives_the_same_key(
-    limited: Bench, people: dict[str, httpx.AsyncClient], name: str, payload: Any, key: str | None
+    limited: Bench, people: dict[str, httpx2.AsyncClient], name: str, payload: Any, key: str | None
 ) -> None:
     ada = id_of(people["ada"])
     spec = TaskSpec(name, payload)
@@ -263,7 +263,7 @@ async def test_every_way_in_gives_the_same_key(
 
 
 async def test_a_limit_holds_for_tasks_over_rest_and_users_do_not_share_it(
-    limited: Bench, people: dict[str, httpx.AsyncClient]
+    limited: Bench, people: dict[str, httpx2.AsyncClient]
 ) -> None:
     for _ in range(3):
         await post(people["ada"], "by.user")
@@ -275,7 +275,7 @@ async def test_a_limit_holds_for_tasks_over_rest_and_users_do_not_share_it(
 
 @pytest.mark.parametrize("name", ["by.user", "by.customer"])
 async def test_nobody_evades_a_limit_by_a_key_of_their_own(
-    limited: Bench, people: dict[str, httpx.AsyncClient], name: str
+    limited: Bench, people: dict[str, httpx2.AsyncClient], name: str
 ) -> None:
     said = f"limit_key must be left out for {name}: the type takes it from"
     for who in ("ada", "root"):
@@ -291,7 +291,7 @@ async def test_nobody_evades_a_limit_by_a_key_of_their_own(
 
 
 async def test_nobody_uses_up_the_slots_of_somebody_elses_key(
-    limited: Bench, people: dict[str, httpx.AsyncClient]
+    limited: Bench, people: dict[str, httpx2.AsyncClient]
 ) -> None:
     eve, ada = id_of(people["eve"]), id_of(people["ada"])
     held = await post(people["eve"], "by.given", limit_key="k")
@@ -303,7 +303,7 @@ async def test_nobody_uses_up_the_slots_of_somebody_elses_key(
 
 
 async def test_administrators_and_programs_share_keys_over_users(
-    limited: Bench, people: dict[str, httpx.AsyncClient]
+    limited: Bench, people: dict[str, httpx2.AsyncClient]
 ) -> None:
     made = [
         await post(people["root"], "by.given", limit_key="k"),
@@ -313,7 +313,7 @@ async def test_administrators_and_programs_share_keys_over_users(
     assert len(await taken(limited)) == 1
 
 
-async def test_a_field_that_cannot_be_a_key_is_named(limited: Bench, people: dict[str, httpx.AsyncClient]) -> None:
+async def test_a_field_that_cannot_be_a_key_is_named(limited: Bench, people: dict[str, httpx2.AsyncClient]) -> None:
     for bad in ({"a": 1}, "x" * 256):
         payload = {"customer": {"id": bad}}
         reply = await people["ada"].post("/v1/tasks", json={"type": "by.customer", "payload": payload})
@@ -324,7 +324,7 @@ async def test_a_field_that_cannot_be_a_key_is_named(limited: Bench, people: dic
         assert refused.value.sqlstate == "HR004"
 
 
-async def test_everybody_is_told_what_the_key_is(limited: Bench, people: dict[str, httpx.AsyncClient]) -> None:
+async def test_everybody_is_told_what_the_key_is(limited: Bench, people: dict[str, httpx2.AsyncClient]) -> None:
     types = (await people["ada"].get("/v1/task-types")).json()["items"]
     assert {each["name"]: each["limit_key"] for each in types} == {
         "by.customer": "payload.customer.id",
@@ -369,7 +369,7 @@ LABELS = [
 ]  # fmt: skip
 
 
-async def test_python_sql_and_rest_take_the_same_labels(limited: Bench, people: dict[str, httpx.AsyncClient]) -> None:
+async def test_python_sql_and_rest_take_the_same_labels(limited: Bench, people: dict[str, httpx2.AsyncClient]) -> None:
     async def by_sql(labels: dict[str, str]) -> None:
         await limited.db.fetch_alone("SELECT headrace.submit('by.given', labels => $1)", labels)
 

@@ -73,7 +73,7 @@ async def test_people_are_shown_their_own_share_of_a_queue(bench: Bench, monkeyp
     assert await share(ada) == {"default": (2, 1, True), "reports": (0, 0, True)}
     assert await share(eve) == {"default": (5, 0, True), "reports": (1, 0, True)}
     # Where not every lane was looked at, nobody is told that they have nothing.
-    monkeypatch.setattr(store, "COUNT_WAITING", store.COUNT_WAITING.replace(str(store.MOST_LANES), "2"))
+    monkeypatch.setattr(store, "COUNT_WAITING", store.COUNT_WAITING.replace(str(store.MAX_LANES), "2"))
     assert (await share(ada))["reports"] == (0, 0, False)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
@@ -16,8 +16,8 @@ from headrace.purging import purge
 from headrace.tasks import retention
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.execution import BadTaskType
-from headrace.tasks.keeping import seconds_by_status
 from headrace.tasks.registry import Registry
+from headrace.tasks.retention_periods import seconds_by_status
 from tests.tasks.conftest import Bench
 from tests.tasks.sql import nothing
 from tests.tasks.test_routes import app, bench  # noqa: F401 - an API and a bench with types
@@ -100,7 +100,7 @@ def test_a_type_cannot_say_it_otherwise(said: Any) -> None:
         Registry().task("t", retention=said)(nothing)
 
 
-async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx.AsyncClient) -> None:  # noqa: F811
+async def test_what_is_deleted_is_gone(bench: Bench, ada: httpx2.AsyncClient) -> None:  # noqa: F811
     body = {"type": "report.build", "payload": {"pages": 31337}}
     reply = await ada.post("/v1/tasks", json=body, headers={"Idempotency-Key": "once"})
     task_id = reply.json()["id"]

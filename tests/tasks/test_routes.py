@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 from pydantic import BaseModel
@@ -67,11 +67,11 @@ async def declare_queues(bench: Bench) -> None:
     await bench.db.fetch_alone("INSERT INTO headrace.queues (name) VALUES ('slow'), ('fast'), ($1)", FACES)
 
 
-def own_id(client: httpx.AsyncClient) -> str:
+def own_id(client: httpx2.AsyncClient) -> str:
     return client.headers["Authorization"].removeprefix("Bearer ").partition(",")[0]
 
 
-async def submit(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
+async def submit(client: httpx2.AsyncClient, **body: Any) -> dict[str, Any]:
     reply = await client.post("/v1/tasks", json={"type": "anything", **body})
     assert reply.status_code == 201, reply.text
     task: dict[str, Any] = reply.json()
@@ -79,7 +79,7 @@ async def submit(client: httpx.AsyncClient, **body: Any) -> dict[str, Any]:
     return task
 
 
-async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> None:  # D-02
+async def test_submit_wait_and_read(bench: Bench, ada: httpx2.AsyncClient) -> None:  # D-02
     await declare_queues(bench)
     run_at = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=1)
     body = {
@@ -121,7 +121,7 @@ async def test_submit_wait_and_read(bench: Bench, ada: httpx.AsyncClient) -> Non
     assert (why["status"], why["reasons"][0]["code"]) == ("SUCCEEDED", "over")
 
 
-async def test_what_is_left_out_is_as_the_type_says(ada: httpx.AsyncClient) -> None:
+async def test_what_is_left_out_is_as_the_type_says(ada: httpx2.AsyncClient) -> None:
     task = (await ada.post("/v1/tasks", json={"type": "report.build", "payload": {"pages": 1}})).json()
     assert (task["title"], task["queue"], task["max_attempts"], task["labels"]) == ("report.build", "default", 4, {})
 
@@ -153,7 +153,7 @@ REFUSED: list[tuple[dict[str, Any], int, str]] = [
 
 
 async def test_only_an_administrator_submits_for_somebody_else(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, root: httpx2.AsyncClient
 ) -> None:
     refused = await eve.post("/v1/tasks", json={"type": "anything", "user_id": own_id(ada)})
     assert (refused.status_code, refused.json()["code"]) == (403, "admin_only")
@@ -163,7 +163,7 @@ async def test_only_an_administrator_submits_for_somebody_else(
     assert (nobody.status_code, nobody.json()["code"]) == (400, "task_invalid"), nobody.text
 
 
-async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.Subtests) -> None:
+async def test_what_submitting_refuses(ada: httpx2.AsyncClient, subtests: pytest.Subtests) -> None:
     for change, status, code in REFUSED:
         with subtests.test(str(change)[:60]):
             reply = await ada.post("/v1/tasks", json={"type": "report.build", "payload": {"pages": 1}} | change)
@@ -177,7 +177,7 @@ async def test_what_submitting_refuses(ada: httpx.AsyncClient, subtests: pytest.
             assert (await ada.get("/v1/tasks")).json()["items"] == []
 
 
-async def test_the_largest_labels_and_names_can_be_stored(bench: Bench, ada: httpx.AsyncClient) -> None:
+async def test_the_largest_labels_and_names_can_be_stored(bench: Bench, ada: httpx2.AsyncClient) -> None:
     await declare_queues(bench)
     labels = {f"{number}" + "k" * 62: "v" * 63 for number in range(8)}
     await have_labels(bench.db, **labels)
@@ -185,14 +185,14 @@ async def test_the_largest_labels_and_names_can_be_stored(bench: Bench, ada: htt
     assert task["labels"] == labels
 
 
-async def test_a_payload_that_is_nested_without_end_is_refused(ada: httpx.AsyncClient) -> None:
+async def test_a_payload_that_is_nested_without_end_is_refused(ada: httpx2.AsyncClient) -> None:
     body = '{"type": "anything", "payload": ' + "[" * 5000 + "]" * 5000 + "}"
     reply = await ada.post("/v1/tasks", content=body, headers={"Content-Type": "application/json"})
     assert (reply.status_code, reply.json()["code"]) == (400, "invalid_json")
 
 
-async def test_one_key_gives_one_task_under_load(bench: Bench, ada: httpx.AsyncClient) -> None:  # D-06, W-15
-    async def send() -> httpx.Response:
+async def test_one_key_gives_one_task_under_load(bench: Bench, ada: httpx2.AsyncClient) -> None:  # D-06, W-15
+    async def send() -> httpx2.Response:
         while True:
             reply = await ada.post("/v1/tasks", json={"type": "anything"}, headers={"Idempotency-Key": "k1"})
             if reply.status_code != 409:
@@ -208,7 +208,7 @@ async def test_one_key_gives_one_task_under_load(bench: Bench, ada: httpx.AsyncC
     assert len(await trail(bench.db, "created")) == 1
 
 
-async def test_a_batch_is_all_or_nothing(bench: Bench, ada: httpx.AsyncClient) -> None:
+async def test_a_batch_is_all_or_nothing(bench: Bench, ada: httpx2.AsyncClient) -> None:
     good = {"type": "report.build", "payload": {"pages": 1}}
     reply = await ada.post("/v1/tasks/batch", json={"tasks": [good] * 1000})
     assert reply.status_code == 201
@@ -228,7 +228,7 @@ async def test_a_batch_is_all_or_nothing(bench: Bench, ada: httpx.AsyncClient) -
         assert await tx.fetchval("SELECT count(*) FROM headrace.tasks") == 1000
 
 
-async def test_lists_are_filtered_and_paged(bench: Bench, ada: httpx.AsyncClient, eve: httpx.AsyncClient) -> None:
+async def test_lists_are_filtered_and_paged(bench: Bench, ada: httpx2.AsyncClient, eve: httpx2.AsyncClient) -> None:
     await declare_queues(bench)
     made = [(await submit(ada, queue="slow" if number % 2 else "fast"))["id"] for number in range(7)]
     await submit(eve)
@@ -266,7 +266,7 @@ async def test_lists_are_filtered_and_paged(bench: Bench, ada: httpx.AsyncClient
 
 
 async def test_everyone_reaches_their_own_and_administrators_all(
-    bench: Bench, ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+    bench: Bench, ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, root: httpx2.AsyncClient
 ) -> None:
     task = await submit(ada)
     missing = "tsk_01h455vb4pex5vsknk084sn02q"
@@ -296,7 +296,7 @@ async def test_everyone_reaches_their_own_and_administrators_all(
     assert [row["action"] for row in await trail(bench.db)] == ["created", "read", "read", "read", "updated"]
 
 
-async def test_cancel_retry_and_delete_heed_if_match(bench: Bench, ada: httpx.AsyncClient) -> None:  # W-09
+async def test_cancel_retry_and_delete_heed_if_match(bench: Bench, ada: httpx2.AsyncClient) -> None:  # W-09
     task = await submit(ada, type="broken")
     path = f"/v1/tasks/{task['id']}"
     stale = await ada.post(f"{path}/cancel", headers={"If-Match": '"7"'})
@@ -325,7 +325,7 @@ async def test_cancel_retry_and_delete_heed_if_match(bench: Bench, ada: httpx.As
     assert await told(bench.db, task["id"]) == []  # no outbox on this bench
 
 
-async def test_api_keys_need_the_scopes(app: FastAPI, bench: Bench, ada: httpx.AsyncClient) -> None:
+async def test_api_keys_need_the_scopes(app: FastAPI, bench: Bench, ada: httpx2.AsyncClient) -> None:
     task = await submit(ada)
     reads = ["/v1/tasks", f"/v1/tasks/{task['id']}", "/v1/queues", "/v1/task-types"]
     async with stand.client(app, Authorization=f"Bearer {own_id(ada)},tasks:read") as reader:
@@ -342,7 +342,7 @@ async def test_api_keys_need_the_scopes(app: FastAPI, bench: Bench, ada: httpx.A
 
 
 async def test_queues_are_seen_by_all_and_ruled_by_administrators(
-    bench: Bench, ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+    bench: Bench, ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, root: httpx2.AsyncClient
 ) -> None:
     await submit(ada)
     # Whose work it is that waits is nobody else's business, and neither is how much.
@@ -379,7 +379,7 @@ async def test_queues_are_seen_by_all_and_ruled_by_administrators(
     assert (await root.put("/v1/queues/default/limit", json={"max_running": None})).json()["max_running"] is None
 
 
-async def test_workers_and_types_are_listed(bench: Bench, root: httpx.AsyncClient) -> None:
+async def test_workers_and_types_are_listed(bench: Bench, root: httpx2.AsyncClient) -> None:
     async with bench.working(queues=["default"], labels={"zone": "a"}) as worker:
         async with asyncio.timeout(60):
             while not (items := (await root.get("/v1/workers")).json()["items"]):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 import orjson
 import pytest
 import uvicorn
@@ -54,7 +54,7 @@ def bench(bench: Bench) -> Bench:
 
 @dataclass
 class Served:
-    client: httpx.AsyncClient
+    client: httpx2.AsyncClient
     watch: Watch
 
 
@@ -67,7 +67,7 @@ async def served(bench: Bench) -> AsyncIterator[Served]:
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off"))
         serving = asyncio.create_task(server.serve(sockets=[bound]))
         base = f"http://127.0.0.1:{bound.getsockname()[1]}"
-        async with httpx.AsyncClient(base_url=base, headers=stand.AUTHORIZED, timeout=20) as client:
+        async with httpx2.AsyncClient(base_url=base, headers=stand.AUTHORIZED, timeout=20) as client:
             yield Served(client, watch)
         watch.stop()  # or the server would wait for the streams
         server.should_exit = True
@@ -82,7 +82,7 @@ class Message:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-async def messages(response: httpx.Response) -> AsyncIterator[Message]:
+async def messages(response: httpx2.Response) -> AsyncIterator[Message]:
     """Parse a stream as a browser does; comments have no event."""
     message = Message()
     async for line in response.aiter_lines():

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -220,7 +220,7 @@ async def test_users_are_held_to_caps_and_administrators_are_not(
                 assert (await root.post("/v1/schedules", json=plan)).status_code == 201
 
 
-async def _fill(ada: httpx.AsyncClient) -> None:
+async def _fill(ada: httpx2.AsyncClient) -> None:
     """Have as many open tasks and schedules as users may, and no more."""
     left = CAPS.open_tasks - len((await ada.get("/v1/tasks", params={"limit": 100})).json()["items"])
     batch = [{"type": USERS}] * (left + 1)

@@ -172,11 +172,11 @@ async def test_counting_those_ahead_stops_at_its_bound(bench: Bench) -> None:
             "SELECT now() - n * interval '1 s', "
             "q.lane_id, q.route_id, 0, 'x' FROM headrace.task_queue AS q, generate_series(1, $1::int) AS n "
             "WHERE task_id = $2",
-            obstacles.MOST_AHEAD,
+            obstacles.MAX_AHEAD,
             task,
         )
     (reason,) = await why(bench, ada, task)
-    assert reason.facts == {"higher_priority": 0, "earlier": obstacles.MOST_AHEAD, "exact": False}
+    assert reason.facts == {"higher_priority": 0, "earlier": obstacles.MAX_AHEAD, "exact": False}
     assert "at least" in reason.text
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from headrace.figures import Meters, no_figures
@@ -30,7 +30,7 @@ async def test_a_claim_that_postgres_refuses_ends_no_worker(bench: Bench, monkey
     async with bench.working() as worker, asyncio.timeout(60):
         task = await bench.submit("work")
         app = create_metrics_app(Meters(), no_figures, reasons=worker.reasons_not_ready)
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://worker") as client:
+        async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://worker") as client:
             while (answer := await client.get("/readyz")).status_code == 200:
                 await asyncio.sleep(0.01)
             assert "UndefinedColumnError" in answer.json()["reasons"][0]

@@ -42,12 +42,12 @@ async def test_a_handler_that_will_not_stop_is_given_up_and_its_place_is_filled(
         (row,) = await bench.over(stuck)
         assert (row["status"], row["error_code"]) == ("FAILED", "timeout")
         await bench.over(await bench.submit("next"))
-    (left,) = worker.left  # the worker has ended all the same
+    (left,) = worker.abandoned  # the worker has ended all the same
     release.set()
     left.cancel("let the stubborn one see the event")
     await asyncio.wait([left], timeout=60)
     assert left.done()
-    assert not worker.left
+    assert not worker.abandoned
     assert (await bench.row(stuck))["status"] == "FAILED"
 
 
@@ -73,7 +73,7 @@ async def test_a_worker_that_falls_does_not_wait_for_a_handler_that_will_not_sto
     async with asyncio.timeout(60):
         with pytest.raises(ExceptionGroup):
             await worker.run(asyncio.Event())
-    (left,) = worker.left
+    (left,) = worker.abandoned
     release.set()
     left.cancel()
     await asyncio.wait([left], timeout=60)

@@ -1,7 +1,7 @@
 from collections.abc import AsyncIterator
 
 import asyncpg
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database, DatabaseConfig
@@ -15,6 +15,6 @@ async def no_db() -> Database:
 
 
 @pytest.fixture
-async def client(no_db: Database) -> AsyncIterator[httpx.AsyncClient]:
+async def client(no_db: Database) -> AsyncIterator[httpx2.AsyncClient]:
     async with stand.client(stand.app(no_db)) as opened:
         yield opened

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.access import Role
@@ -39,7 +39,7 @@ async def known() -> AsyncIterator[Accounts]:
 
 
 @pytest.fixture
-async def client(db: Database, known: Accounts) -> AsyncIterator[httpx.AsyncClient]:
+async def client(db: Database, known: Accounts) -> AsyncIterator[httpx2.AsyncClient]:
     services = Services(
         db=db,
         authenticate=known.authenticate,
@@ -53,8 +53,8 @@ async def client(db: Database, known: Accounts) -> AsyncIterator[httpx.AsyncClie
             risk_routes.router,
         ]
         app = create_app(services, WebConfig(), routers=routers)
-        transport = httpx.ASGITransport(app, client=("192.0.2.7", 4711))
-        async with httpx.AsyncClient(transport=transport, base_url="http://headrace.test") as opened:
+        transport = httpx2.ASGITransport(app, client=("192.0.2.7", 4711))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://headrace.test") as opened:
             yield opened
 
 
@@ -72,7 +72,7 @@ async def admin(db: Database, known: Accounts) -> dict[str, str]:
 
 
 async def test_clients_are_told_what_there_is_and_what_holds_for_them(
-    client: httpx.AsyncClient, db: Database, known: Accounts, admin: dict[str, str]
+    client: httpx2.AsyncClient, db: Database, known: Accounts, admin: dict[str, str]
 ) -> None:
     stranger = (await client.get("/v1/capabilities")).json()
     assert stranger["accounts"]["registration"] == "closed"
@@ -95,7 +95,7 @@ async def test_clients_are_told_what_there_is_and_what_holds_for_them(
     assert refused.status_code == 401
 
 
-async def until_features(client: httpx.AsyncClient, headers: dict[str, str]) -> Any:
+async def until_features(client: httpx2.AsyncClient, headers: dict[str, str]) -> Any:
     for _ in range(1000):
         if found := (await client.get("/v1/capabilities", headers=headers)).json()["configs"]["features"]:
             return found
@@ -103,7 +103,7 @@ async def until_features(client: httpx.AsyncClient, headers: dict[str, str]) -> 
 
 
 async def test_configs_are_for_administrators(
-    client: httpx.AsyncClient, db: Database, known: Accounts, admin: dict[str, str]
+    client: httpx2.AsyncClient, db: Database, known: Accounts, admin: dict[str, str]
 ) -> None:
     _, ada = await enter(db, known, "ada", Role.USER)
     for path in ("/v1/admin/configs", "/v1/admin/configs/keys", "/v1/admin/risks", "/v1/admin/risks/board"):
@@ -111,7 +111,7 @@ async def test_configs_are_for_administrators(
         assert (await client.get(path, headers=admin)).status_code == 200
 
 
-async def test_a_config_over_http(client: httpx.AsyncClient, admin: dict[str, str]) -> None:
+async def test_a_config_over_http(client: httpx2.AsyncClient, admin: dict[str, str]) -> None:
     url = "/v1/admin/configs/announcement"
     bad = await client.put(url, json={"value": {"text": "soon", "level": "loud"}}, headers=admin)
     assert (bad.status_code, bad.json()["code"]) == (400, "invalid_config_value")
@@ -129,7 +129,7 @@ async def test_a_config_over_http(client: httpx.AsyncClient, admin: dict[str, st
     assert (await client.get(url, headers=admin)).status_code == 404
 
 
-async def test_lists_page_on(client: httpx.AsyncClient, admin: dict[str, str]) -> None:
+async def test_lists_page_on(client: httpx2.AsyncClient, admin: dict[str, str]) -> None:
     for number in range(3):
         assert (
             await client.put(
@@ -151,7 +151,7 @@ async def test_lists_page_on(client: httpx.AsyncClient, admin: dict[str, str]) -
         assert len(seen) == len(set(seen)) == 3
 
 
-async def test_a_risk_over_http(client: httpx.AsyncClient, admin: dict[str, str]) -> None:
+async def test_a_risk_over_http(client: httpx2.AsyncClient, admin: dict[str, str]) -> None:
     body = {**RISK, "risk_id": "R-1", "refs": {"trace_ids": ["t-1"], "links": ["https://example.org/bill"]}}
     keyed = {**admin, "Idempotency-Key": "one"}
     made = [await client.post("/v1/admin/risks", json=body, headers=keyed) for _ in range(2)]

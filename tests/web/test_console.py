@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -19,7 +19,7 @@ HTML = {"Accept": "text/html,application/xhtml+xml"}
 
 
 @pytest.fixture
-async def built(no_db: Database, tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+async def built(no_db: Database, tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text(PAGE)
     (tmp_path / "assets" / "a-1f.js").write_bytes(SCRIPT)
@@ -32,7 +32,7 @@ async def built(no_db: Database, tmp_path: Path) -> AsyncIterator[httpx.AsyncCli
         yield opened
 
 
-async def test_the_page_may_run_only_what_comes_from_here(built: httpx.AsyncClient) -> None:
+async def test_the_page_may_run_only_what_comes_from_here(built: httpx2.AsyncClient) -> None:
     first, second = await built.get("/"), await built.get("/")
     policy = dict(part.strip().split(" ", 1) for part in first.headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
@@ -51,7 +51,7 @@ async def test_the_page_may_run_only_what_comes_from_here(built: httpx.AsyncClie
     assert first.headers["cache-control"] == "no-cache"
 
 
-async def test_a_link_into_the_console_is_answered_with_the_page(built: httpx.AsyncClient) -> None:
+async def test_a_link_into_the_console_is_answered_with_the_page(built: httpx2.AsyncClient) -> None:
     for path in ("/tasks", "/operators/queues/a.b", "/audit?q=%3Cscript%3E"):
         reply = await built.get(path, headers=HTML)
         assert (reply.status_code, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
@@ -59,7 +59,7 @@ async def test_a_link_into_the_console_is_answered_with_the_page(built: httpx.As
     assert (head.status_code, head.content) == (200, b"")
 
 
-async def test_nothing_of_the_api_is_swallowed(built: httpx.AsyncClient) -> None:
+async def test_nothing_of_the_api_is_swallowed(built: httpx2.AsyncClient) -> None:
     """Also what is not there: a program must learn that it is wrong, and not be given a page."""
     for path in (*(f"/{word}/nothing" for word in RESERVED), "/v1", "/v1/", "/assets/gone-0.js"):
         reply = await built.get(path, headers=HTML)
@@ -72,7 +72,7 @@ async def test_nothing_of_the_api_is_swallowed(built: httpx.AsyncClient) -> None
     assert "headrace_http" in (await built.get("/metrics", headers=HTML)).text
 
 
-async def test_files_are_packed_and_kept_by_browsers_for_as_long_as_they_are_true(built: httpx.AsyncClient) -> None:
+async def test_files_are_packed_and_kept_by_browsers_for_as_long_as_they_are_true(built: httpx2.AsyncClient) -> None:
     reply = await built.get("/assets/a-1f.js", headers={"Accept-Encoding": "gzip"})
     assert reply.headers["content-encoding"] == "gzip"
     assert int(reply.headers["content-length"]) < len(SCRIPT) / 5
@@ -94,14 +94,14 @@ async def test_files_are_packed_and_kept_by_browsers_for_as_long_as_they_are_tru
     assert body.startswith(b"<!doctype html>")
 
 
-async def test_no_path_leads_out_of_the_folder(built: httpx.AsyncClient) -> None:
+async def test_no_path_leads_out_of_the_folder(built: httpx2.AsyncClient) -> None:
     for path in ("/assets/../../app.py", "/%2e%2e/app.py", "/assets/..%2f..%2fapp.py", "//etc/passwd", "/index.html"):
         reply = await built.get(path)
         assert "import" not in reply.text
         assert reply.status_code == 404
 
 
-async def test_without_a_build_a_plain_page_says_so(client: httpx.AsyncClient) -> None:
+async def test_without_a_build_a_plain_page_says_so(client: httpx2.AsyncClient) -> None:
     reply = await client.get("/", headers=HTML)
     assert "was not built" in reply.text
     assert (await client.get("/tasks", headers=HTML)).status_code == 404

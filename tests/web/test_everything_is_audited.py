@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import asyncpg
-import httpx
+import httpx2
 from fastapi import FastAPI
 
 from headrace import ids, settings
@@ -66,14 +66,14 @@ class Sent:
 class World:
     """The whole API, an administrator, and the means to prepare what a request needs."""
 
-    def __init__(self, client: httpx.AsyncClient, db: Database, local: LocalPayments, files: Path) -> None:
+    def __init__(self, client: httpx2.AsyncClient, db: Database, local: LocalPayments, files: Path) -> None:
         self.client = client
         self.db = db
         self.local = local  # stands in for WeChat Pay
         self.files = files  # the folder in which they are stored
         self._numbers = count()
 
-    async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx.Response:
+    async def send(self, method: str, path: str, body: Any = None, *, token: str | None = None) -> httpx2.Response:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         content = {"content": body} if isinstance(body, bytes) else {"json": body}
         reply = await self.client.request(method, path, headers=headers, **content)

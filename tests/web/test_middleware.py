@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import structlog
 from fastapi import FastAPI
@@ -14,12 +14,12 @@ from tests.edge import stand
 
 
 @pytest.mark.parametrize("given", ["a", "x" * 128, "2026-01-01_a.b"])
-async def test_a_usable_request_id_is_kept(client: httpx.AsyncClient, given: str) -> None:
+async def test_a_usable_request_id_is_kept(client: httpx2.AsyncClient, given: str) -> None:
     assert (await client.get("/healthz", headers={"X-Request-Id": given})).headers["X-Request-Id"] == given
 
 
 @pytest.mark.parametrize("given", ["", "x" * 129, "a b", "a\tb", "<script>", "a,b", "é"])
-async def test_any_other_is_replaced(client: httpx.AsyncClient, given: str) -> None:
+async def test_any_other_is_replaced(client: httpx2.AsyncClient, given: str) -> None:
     answer = await client.get("/healthz", headers={b"X-Request-Id": given.encode()})
     assert answer.headers["X-Request-Id"].startswith("req_")
 
@@ -37,13 +37,13 @@ async def test_any_other_is_replaced(client: httpx.AsyncClient, given: str) -> N
     ],
 )
 async def test_the_trace_id_comes_from_traceparent(
-    client: httpx.AsyncClient, traceparent: str, trace_id: str | None
+    client: httpx2.AsyncClient, traceparent: str, trace_id: str | None
 ) -> None:
     answer = await client.get("/v1/me", headers={"traceparent": traceparent, **stand.AUTHORIZED})
     assert answer.json()["trace_id"] == trace_id
 
 
-async def test_a_user_agent_is_cut_to_size(client: httpx.AsyncClient) -> None:
+async def test_a_user_agent_is_cut_to_size(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/v1/me", headers={"User-Agent": "x" * 5000, **stand.AUTHORIZED})
     assert answer.json()["user_agent"] == "x" * 512
 
@@ -51,7 +51,7 @@ async def test_a_user_agent_is_cut_to_size(client: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     "path", ["/healthz", "/v1/failing/unforeseen", "/v1/failing/conflict", "/nowhere", "/", "/v1/me"]
 )
-async def test_every_answer_carries_the_safety_headers(client: httpx.AsyncClient, path: str) -> None:
+async def test_every_answer_carries_the_safety_headers(client: httpx2.AsyncClient, path: str) -> None:
     headers = (await client.get(path)).headers
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
@@ -76,7 +76,7 @@ PREFLIGHT = {
 }
 
 
-async def test_other_origins_are_not_let_in_by_default(client: httpx.AsyncClient) -> None:
+async def test_other_origins_are_not_let_in_by_default(client: httpx2.AsyncClient) -> None:
     assert (await client.options("/v1/things", headers=PREFLIGHT)).status_code == 405
     answer = await client.get("/healthz", headers={"Origin": "https://app.example"})
     assert "Access-Control-Allow-Origin" not in answer.headers
@@ -99,7 +99,7 @@ async def test_configured_origins_are_let_in_without_cookies(no_db: Database) ->
 
 @pytest.mark.parametrize("path", ["/healthz", "/", "/docs", "/v1/me", "/v1/failing/conflict", "/nowhere"])
 @pytest.mark.parametrize("headers", [stand.AUTHORIZED, {}])
-async def test_head_is_get_without_the_body(client: httpx.AsyncClient, path: str, headers: dict[str, str]) -> None:
+async def test_head_is_get_without_the_body(client: httpx2.AsyncClient, path: str, headers: dict[str, str]) -> None:
     got, head = await client.get(path, headers=headers), await client.head(path, headers=headers)
     assert head.status_code == got.status_code
     assert (head.content, bool(got.content)) == (b"", True)
@@ -109,7 +109,7 @@ async def test_head_is_get_without_the_body(client: httpx.AsyncClient, path: str
     }
 
 
-async def test_head_is_named_as_it_came_and_only_for_what_can_be_read(client: httpx.AsyncClient) -> None:
+async def test_head_is_named_as_it_came_and_only_for_what_can_be_read(client: httpx2.AsyncClient) -> None:
     with structlog.testing.capture_logs() as lines:
         assert (await client.head("/v1/me", headers=stand.AUTHORIZED)).headers["ETag"] == '"7"'
         assert (await client.head("/v1/echo")).status_code == 405
@@ -119,7 +119,7 @@ async def test_head_is_named_as_it_came_and_only_for_what_can_be_read(client: ht
     ]
 
 
-async def test_one_line_tells_of_each_request(client: httpx.AsyncClient) -> None:
+async def test_one_line_tells_of_each_request(client: httpx2.AsyncClient) -> None:
     with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
         await client.get("/v1/me", headers={"X-Request-Id": "r1", **stand.AUTHORIZED})
         await client.get("/v1/failing/conflict", headers={"X-Request-Id": "r2"})
@@ -136,7 +136,7 @@ async def test_one_line_tells_of_each_request(client: httpx.AsyncClient) -> None
     assert "swordfish" not in str(lines)
 
 
-async def test_what_nobody_foresaw_is_logged_with_its_stack_and_not_told(client: httpx.AsyncClient) -> None:
+async def test_what_nobody_foresaw_is_logged_with_its_stack_and_not_told(client: httpx2.AsyncClient) -> None:
     with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
         answer = await client.get("/v1/failing/unforeseen", headers={"X-Request-Id": "r1"})
     assert (answer.status_code, answer.json()["code"]) == (500, "internal")
@@ -146,7 +146,7 @@ async def test_what_nobody_foresaw_is_logged_with_its_stack_and_not_told(client:
     assert line["request_id"] == "r1"
 
 
-async def test_metrics_count_by_route_and_not_by_what_clients_make_up(client: httpx.AsyncClient) -> None:
+async def test_metrics_count_by_route_and_not_by_what_clients_make_up(client: httpx2.AsyncClient) -> None:
     for path in ("/v1/echo/a", "/v1/echo/b", "/nowhere/1", "/nowhere/2"):
         await client.get(path)
     await client.request("BREW", "/v1/me")

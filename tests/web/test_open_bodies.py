@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -48,9 +48,9 @@ async def dripping(app: FastAPI, *bodies: tuple[str, str]) -> AsyncIterator[None
             assert 429 not in await asyncio.gather(*sending)
 
 
-def client_at(app: FastAPI, address: str) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=app, client=(address, 1), raise_app_exceptions=False)
-    return httpx.AsyncClient(transport=transport, base_url="http://test")
+def client_at(app: FastAPI, address: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(app=app, client=(address, 1), raise_app_exceptions=False)
+    return httpx2.AsyncClient(transport=transport, base_url="http://test")
 
 
 def headers_of(user: str) -> dict[str, str]:

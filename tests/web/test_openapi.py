@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -17,7 +17,7 @@ from tests.edge import stand
 
 
 @pytest.fixture
-async def description(client: httpx.AsyncClient) -> dict[str, Any]:
+async def description(client: httpx2.AsyncClient) -> dict[str, Any]:
     document: dict[str, Any] = (await client.get("/openapi.json")).json()
     return document
 
@@ -36,7 +36,7 @@ def test_errors_are_described_once() -> None:
     assert len(apipage.render(document)) < 500_000
 
 
-async def test_the_description_and_its_page_are_packed(client: httpx.AsyncClient) -> None:
+async def test_the_description_and_its_page_are_packed(client: httpx2.AsyncClient) -> None:
     """The page of the whole API has 420 kB, and 51 kB packed."""
     assert len(gzip.compress(apipage.render(whole()).encode())) < 100_000
     for path in ("/docs", "/openapi.json"):
@@ -110,7 +110,7 @@ def test_what_takes_a_cursor_an_entity_tag_or_a_key_says_what_is_wrong_with_it(d
 
 
 def test_every_reference_leads_somewhere(description: dict[str, Any]) -> None:
-    for reference in set(re.findall(r'"\$ref": ?"#/([^"]+)"', httpx.Response(200, json=description).text)):
+    for reference in set(re.findall(r'"\$ref": ?"#/([^"]+)"', httpx2.Response(200, json=description).text)):
         target: Any = description
         for part in reference.split("/"):
             target = target[part]
@@ -149,7 +149,7 @@ def test_the_idempotency_key_is_a_parameter(description: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-async def test_pages_load_nothing_and_run_nothing(client: httpx.AsyncClient, path: str) -> None:
+async def test_pages_load_nothing_and_run_nothing(client: httpx2.AsyncClient, path: str) -> None:
     answer = await client.get(path)
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert not re.search(r"<script|<link|<img|<iframe|@import|url\(|src=|style=|\bon\w+=|https?://", answer.text)
@@ -161,7 +161,7 @@ async def test_pages_load_nothing_and_run_nothing(client: httpx.AsyncClient, pat
     assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() == digest
 
 
-async def test_the_home_page_speaks_both_languages_and_leads_on(client: httpx.AsyncClient) -> None:
+async def test_the_home_page_speaks_both_languages_and_leads_on(client: httpx2.AsyncClient) -> None:
     text = (await client.get("/")).text
     assert "is running" in text
     assert "正在运行" in text
@@ -169,7 +169,9 @@ async def test_the_home_page_speaks_both_languages_and_leads_on(client: httpx.As
         assert (await client.get(path)).status_code == 200
 
 
-async def test_the_reference_page_shows_every_operation(client: httpx.AsyncClient, description: dict[str, Any]) -> None:
+async def test_the_reference_page_shows_every_operation(
+    client: httpx2.AsyncClient, description: dict[str, Any]
+) -> None:
     text = (await client.get("/docs")).text
     for path, method, operation in operations(description):
         assert f'id="{operation["operationId"]}"' in text

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace.database import Database
@@ -40,7 +40,7 @@ def test_kinds_have_statuses(kind: type[HeadraceError], status: int) -> None:
     assert status_of(kind) == status_of(kind()) == status
 
 
-async def test_a_problem_has_all_its_parts(client: httpx.AsyncClient) -> None:
+async def test_a_problem_has_all_its_parts(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/v1/failing/conflict", headers={"X-Request-Id": "r1"})
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert answer.json() == {
@@ -56,25 +56,25 @@ async def test_a_problem_has_all_its_parts(client: httpx.AsyncClient) -> None:
 
 
 @pytest.mark.parametrize(("how", "status", "seconds"), [("unavailable", 503, "1"), ("exhausted", 429, "3")])
-async def test_come_back_later_says_when(client: httpx.AsyncClient, how: str, status: int, seconds: str) -> None:
+async def test_come_back_later_says_when(client: httpx2.AsyncClient, how: str, status: int, seconds: str) -> None:
     answer = await client.get(f"/v1/failing/{how}")
     assert (answer.status_code, answer.headers["Retry-After"]) == (status, seconds)
 
 
-async def test_users_are_not_shown_the_bucket_the_endpoint_or_the_key(client: httpx.AsyncClient) -> None:
+async def test_users_are_not_shown_the_bucket_the_endpoint_or_the_key(client: httpx2.AsyncClient) -> None:
     """A missing bucket or a wrong key was told to ordinary users, with the inner address."""
     answer = await client.get("/v1/failing/storage")
     assert (answer.status_code, answer.json()["code"]) == (503, "storage_unreachable")
     assert not any(word in answer.text for word in ("inner-bucket", "10.0.0.7", "AKIA7"))
 
 
-async def test_a_path_that_is_not_there(client: httpx.AsyncClient) -> None:
+async def test_a_path_that_is_not_there(client: httpx2.AsyncClient) -> None:
     answer = await client.get("/v1/nowhere")
     assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert (await client.get("/healthz/")).status_code == 404
 
 
-async def test_a_method_that_is_not_taken(client: httpx.AsyncClient) -> None:
+async def test_a_method_that_is_not_taken(client: httpx2.AsyncClient) -> None:
     answer = await client.delete("/v1/echo")
     assert (answer.status_code, answer.json()["code"]) == (405, "method_not_allowed")
     assert answer.headers["Allow"] == "POST"
@@ -82,7 +82,7 @@ async def test_a_method_that_is_not_taken(client: httpx.AsyncClient) -> None:
     assert allowed == "GET, HEAD, POST", "all of them, whichever route has which"
 
 
-async def test_validation_names_the_fields_and_not_the_values(client: httpx.AsyncClient) -> None:
+async def test_validation_names_the_fields_and_not_the_values(client: httpx2.AsyncClient) -> None:
     secret = "swordfish"
     answer = await client.post("/v1/echo", json={"name": {"nested": secret}, "data": secret, secret * 20: 1})
     assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
@@ -92,7 +92,7 @@ async def test_validation_names_the_fields_and_not_the_values(client: httpx.Asyn
     assert secret not in str([error["message"] for error in answer.json()["errors"]])
 
 
-async def test_a_thousand_mistakes_make_a_short_answer(client: httpx.AsyncClient) -> None:
+async def test_a_thousand_mistakes_make_a_short_answer(client: httpx2.AsyncClient) -> None:
     answer = await client.post("/v1/echo", json={f"field{number}": 1 for number in range(1000)})
     assert len(answer.json()["errors"]) == 20
 
@@ -123,7 +123,7 @@ async def test_a_thousand_mistakes_make_a_short_answer(client: httpx.AsyncClient
     ],
     ids=lambda value: str(value)[:40],
 )
-async def test_json_that_cannot_be_worked_with(client: httpx.AsyncClient, body: bytes, code: str) -> None:
+async def test_json_that_cannot_be_worked_with(client: httpx2.AsyncClient, body: bytes, code: str) -> None:
     answer = await client.post("/v1/echo", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
 
@@ -145,13 +145,13 @@ async def test_unusual_json_is_still_json(db: Database, data: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("path", ["/v1/echo/a%00b", "/v1/echo/a?number=1&x=%00", "/v1/failing/text"])
-async def test_text_that_no_schema_looked_at(client: httpx.AsyncClient, path: str) -> None:
+async def test_text_that_no_schema_looked_at(client: httpx2.AsyncClient, path: str) -> None:
     answer = await client.get(path)
     assert (answer.status_code, answer.json()["code"]) == (400, "unstorable_text")
 
 
 async def test_what_the_database_cannot_store_is_no_fault_of_ours_and_what_it_cannot_read_is(
-    client: httpx.AsyncClient,
+    client: httpx2.AsyncClient,
 ) -> None:
     number = await client.get("/v1/failing/number")
     assert (number.status_code, number.json()["code"]) == (400, "number_out_of_range")
@@ -169,18 +169,18 @@ async def test_numbers_in_the_query(db: Database, number: str, status: int) -> N
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
-async def test_bodies_that_are_not_called_json(client: httpx.AsyncClient, media_type: str) -> None:
+async def test_bodies_that_are_not_called_json(client: httpx2.AsyncClient, media_type: str) -> None:
     answer = await client.post("/v1/echo", content=b'{"name":"a"}', headers={"Content-Type": media_type})
     assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "Application/JSON; charset=utf-8", "application/ld+json"])
-async def test_bodies_that_are(client: httpx.AsyncClient, media_type: str) -> None:
+async def test_bodies_that_are(client: httpx2.AsyncClient, media_type: str) -> None:
     answer = await client.post("/v1/echo", content=b'{"name":"a"}', headers={"Content-Type": media_type})
     assert answer.status_code == 200
 
 
-async def test_no_body_at_all_is_a_missing_field(client: httpx.AsyncClient) -> None:
+async def test_no_body_at_all_is_a_missing_field(client: httpx2.AsyncClient) -> None:
     assert (await client.post("/v1/echo")).status_code == 422
 
 

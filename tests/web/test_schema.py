@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
-import httpx
+import httpx2
 import pytest
 import uvicorn
 from fastapi import FastAPI
@@ -154,7 +154,7 @@ class Api:
     def session(self) -> dict[str, str]:
         """The session of an administrator, as a header."""
         if not self._session:
-            answer = httpx.post(f"{self.url}/v1/auth/login", json={"username": "ada", "password": PASSWORD})
+            answer = httpx2.post(f"{self.url}/v1/auth/login", json={"username": "ada", "password": PASSWORD})
             self._session = {"Authorization": f"Bearer {answer.json()['token']}"}
         return self._session
 

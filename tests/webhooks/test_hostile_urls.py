@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-import httpcore
+import httpcore2
 import pytest
 
 from headrace.webhooks.http.addresses import Address, AddressPolicy, parse
@@ -89,15 +89,15 @@ GOOD = {
 }
 
 
-class Sockets(httpcore.AsyncNetworkBackend):
+class Sockets(httpcore2.AsyncNetworkBackend):
     """Writes down what would be connected to."""
 
     def __init__(self) -> None:
         self.connected: list[str] = []
 
-    async def connect_tcp(self, host: str, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
+    async def connect_tcp(self, host: str, *_: Any, **__: Any) -> httpcore2.AsyncNetworkStream:
         self.connected.append(host)
-        raise httpcore.ConnectError("this is a test")
+        raise httpcore2.ConnectError("this is a test")
 
 
 class Names:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import FastAPI
 
@@ -24,14 +24,14 @@ def app(db: Database) -> FastAPI:
     return create_app(edge.services(db), WebConfig(), routers=[create_router(stand.HOOKS)])
 
 
-async def make(client: httpx.AsyncClient, url: str = "https://example.com/hooks", **body: Any) -> dict[str, Any]:
+async def make(client: httpx2.AsyncClient, url: str = "https://example.com/hooks", **body: Any) -> dict[str, Any]:
     reply = await client.post(ENDPOINTS, json={"name": "hook", "url": url, "subscribed_events": ["task.*"], **body})
     assert reply.status_code == 201, reply.text
     made: dict[str, Any] = reply.json()
     return made
 
 
-async def test_the_life_of_an_endpoint(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_the_life_of_an_endpoint(ada: httpx2.AsyncClient, db: Database) -> None:
     made = await make(ada, task_types=["IMAGE"], allow_ips=["1.2.3.4"], max_retries=3)
     assert made["secret"].startswith("whsec_")
     assert made["secret"].rstrip("=").endswith(made["secret_hint"][1:])
@@ -69,7 +69,7 @@ async def test_the_life_of_an_endpoint(ada: httpx.AsyncClient, db: Database) -> 
     assert made["secret"] not in str(actions)
 
 
-async def test_what_is_wrong_is_said(ada: httpx.AsyncClient) -> None:
+async def test_what_is_wrong_is_said(ada: httpx2.AsyncClient) -> None:
     good = {"name": "hook", "url": "https://example.com/", "subscribed_events": ["*"]}
     cases: list[tuple[dict[str, Any], str]] = [
         ({"url": "http://10.0.0.1/"}, "webhook_url_refused"),
@@ -95,7 +95,9 @@ async def test_what_is_wrong_is_said(ada: httpx.AsyncClient) -> None:
     assert (wide.status_code, wide.json()["code"]) == (403, "admin_only")
 
 
-async def test_a_repeated_request_makes_one_endpoint_and_shows_one_secret(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_a_repeated_request_makes_one_endpoint_and_shows_one_secret(
+    ada: httpx2.AsyncClient, db: Database
+) -> None:
     body = {"name": "hook", "url": "https://example.com/", "subscribed_events": ["*"]}
     headers = {"Idempotency-Key": "once"}
     first, second = [await ada.post(ENDPOINTS, json=body, headers=headers) for _ in range(2)]
@@ -105,13 +107,13 @@ async def test_a_repeated_request_makes_one_endpoint_and_shows_one_secret(ada: h
     assert first.json()["secret"] not in kept[0]["answer"]
 
 
-async def test_a_secret_of_ones_own_is_kept_as_it_is(ada: httpx.AsyncClient) -> None:
+async def test_a_secret_of_ones_own_is_kept_as_it_is(ada: httpx2.AsyncClient) -> None:
     mine = make_secret().text
     assert (await make(ada, secret=mine))["secret"] == mine
 
 
 async def test_others_are_as_good_as_none(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, root: httpx.AsyncClient
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, root: httpx2.AsyncClient
 ) -> None:
     made = await make(ada)
     delivery = (await ada.post(f"{ENDPOINTS}/{made['id']}/test")).json()
@@ -149,7 +151,7 @@ async def test_no_more_endpoints_than_allowed(db: Database) -> None:
                     await create_endpoint(tx, few, ada, spec)
 
 
-async def test_deliveries_are_listed_read_and_sent_again(ada: httpx.AsyncClient, db: Database) -> None:
+async def test_deliveries_are_listed_read_and_sent_again(ada: httpx2.AsyncClient, db: Database) -> None:
     async with receiving(says(500, body="no")) as receiver:
         made = await make(ada, receiver.url, max_retries=0)
         path = f"{ENDPOINTS}/{made['id']}"

@@ -8,11 +8,9 @@ import unicodedata
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import argon2
-from argon2.exceptions import InvalidHashError, VerificationError
-
+from headrace import extras
 from headrace.accounts.config import PasswordConfig
 from headrace.accounts.errors import PasswordsBusy
 
@@ -28,7 +26,9 @@ class Passwords:
 
     def __init__(self, config: PasswordConfig) -> None:
         self.config = config
-        self._hasher = argon2.PasswordHasher(
+        # Loaded here: commands that check no password need no hashing.
+        argon2 = extras.load("argon2", extra="server")
+        self._hasher: Any = argon2.PasswordHasher(
             time_cost=config.time_cost,
             memory_cost=config.memory_kib,
             parallelism=config.parallelism,
@@ -36,6 +36,7 @@ class Passwords:
             salt_len=_SALT_BYTES,
             type=argon2.Type.ID,
         )
+        self._refusals = (argon2.exceptions.VerificationError, argon2.exceptions.InvalidHashError)
         self._threads = ThreadPoolExecutor(config.at_once, thread_name_prefix="argon2")
         self._inside = 0
         self._dummy = _dummy_hash(config)
@@ -54,13 +55,13 @@ class Passwords:
         if stored is None or not stored.startswith("$argon2"):  # `!` is no hash: the system user cannot log in
             stored = self._dummy
         try:
-            return self._hasher.verify(stored, password)
-        except (VerificationError, InvalidHashError):
+            return bool(self._hasher.verify(stored, password))
+        except self._refusals:
             return False
 
     def needs_rehash(self, stored: str) -> bool:
         """Whether it was made with other parameters than the present ones."""
-        return self._hasher.check_needs_rehash(stored)
+        return bool(self._hasher.check_needs_rehash(stored))
 
     async def _in_thread(self, work: Callable[..., T], *args: object) -> T:
         if self._inside >= self.config.at_once + self.config.waiting:

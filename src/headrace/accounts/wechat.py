@@ -1,13 +1,13 @@
 """Login of WeChat mini-programs: exchanges the app's code for the user's openid.
 
-WeChat requires the AppSecret in the URL, so nothing that may quote the URL leaves this module: exceptions of httpx are
+WeChat requires the AppSecret in the URL, so nothing that may quote the URL leaves this module: exceptions of httpx2 are
 not chained, requests are not logged.
 """
 
 import asyncio
 from datetime import timedelta
 
-import httpx
+import httpx2
 import orjson
 
 from headrace import logs
@@ -23,9 +23,9 @@ _MAX_RESPONSE_BYTES = 64 * 1024
 class WeChat:
     """A client of WeChat's login endpoint."""
 
-    def __init__(self, config: WeChatConfig, http: httpx.AsyncClient | None = None) -> None:
+    def __init__(self, config: WeChatConfig, http: httpx2.AsyncClient | None = None) -> None:
         self._config = config
-        self._http = http or httpx.AsyncClient(timeout=config.timeout.total_seconds(), follow_redirects=False)
+        self._http = http or httpx2.AsyncClient(timeout=config.timeout.total_seconds(), follow_redirects=False)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -39,10 +39,10 @@ class WeChat:
             "grant_type": "authorization_code",
         }
         try:
-            # httpx limits each read; this limits their total time.
+            # httpx2 limits each read; this limits their total time.
             async with asyncio.timeout(self._config.timeout.total_seconds()):
                 status, content = await self._ask(params)
-        except (httpx.HTTPError, TimeoutError) as exc:
+        except (httpx2.HTTPError, TimeoutError) as exc:
             log.warning("wechat.unreachable", error=type(exc).__name__)
             raise WeChatUnavailable from None
         answer = _read(status, content)
@@ -75,7 +75,7 @@ def _read(status: int, content: bytes) -> dict[str, object]:
         answer = orjson.loads(content)
     except ValueError:
         answer = None
-    if status != httpx.codes.OK or not isinstance(answer, dict):
+    if status != httpx2.codes.OK or not isinstance(answer, dict):
         log.warning("wechat.garbled", status=status)
         raise WeChatUnavailable
     return answer

@@ -1,4 +1,4 @@
-"""What this installation offers: the config keys there are, and what clients are told of the settings."""
+"""This installation's config keys, and the settings that clients can read."""
 
 from headrace import __version__
 from headrace.configs import keys, registry
@@ -13,7 +13,7 @@ def config_keys() -> registry.Registry:
 
 
 def offer(chosen: Settings) -> Offer:
-    """What clients are told that the settings say."""
+    """The settings that clients can read."""
     from headrace.edge.paging import MAX_LIMIT  # the web framework comes with it, and commands need only the keys
 
     return Offer(

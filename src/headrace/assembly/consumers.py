@@ -1,4 +1,4 @@
-"""Who gets the events of the outbox, and who sends on what they have written."""
+"""The consumers of the outbox's events, and the senders of what they write."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

@@ -19,7 +19,7 @@ from headrace.webhooks.erasure import ForgetWebhooks
 
 
 def erasers(tasks: Tasks, files: Callable[[], Files]) -> Sequence[Eraser]:
-    """Whoever removes something when an account goes, in this order: first what still runs, last the way in."""
+    """The erasers of a deleted account, in this order: first its running work, last its credentials."""
     return [
         ForgetWebhooks(),
         ForgetSchedules(),

@@ -1,4 +1,4 @@
-"""Who gives something to whoever joins."""
+"""What new accounts receive."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What goes when it has served its time, over all packages."""
+"""The retention rules of all packages: what removes expired rows."""
 
 from collections.abc import Mapping, Sequence
 

@@ -16,7 +16,7 @@ from headrace.webhooks.service import Webhooks
 
 
 def keyring(settings: Settings, secret: bytes) -> Keyring:
-    """The keys of endpoints' secrets; the deployment's secret key stands in for one that nobody has set."""
+    """The keys of endpoints' secrets; by default the deployment's secret key."""
     current = settings.webhook_key.get_secret_value().encode() if settings.webhook_key else secret
     return keyring_of(current, tuple(key.get_secret_value().encode() for key in settings.webhook_old_keys))
 

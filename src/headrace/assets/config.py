@@ -1,4 +1,4 @@
-"""What files are told about where they stand."""
+"""Settings of files."""
 
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,5 +29,5 @@ class FileConfig:
 
 
 SMALLEST_PART = 5 * 1024 * 1024
-MOST_PARTS = 10_000
-LONGEST_LINK = timedelta(days=7)  # S3 allows no more
+MAX_PARTS = 10_000
+MAX_LINK = timedelta(days=7)  # S3 allows no more

@@ -1,4 +1,4 @@
-"""What is handed out, and how it is called: without the web, for those who only remove it."""
+"""Content to serve, and its names: without the web, for code that only removes it."""
 
 import mimetypes
 import re
@@ -42,8 +42,8 @@ def is_mime_type(text: str) -> bool:
 
 def mime_type_of_name(name: str) -> str:
     """The type that the ending of a name stands for."""
-    found, encoding = _TYPES.guess_type(name)
-    return found if found is not None and encoding is None else OCTETS
+    mime_type, encoding = _TYPES.guess_type(name)
+    return mime_type if mime_type is not None and encoding is None else OCTETS
 
 
 def download_name(name: str, mime_type: str) -> str:

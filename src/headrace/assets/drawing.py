@@ -1,4 +1,4 @@
-"""Who may have slides drawn, and when."""
+"""Turns at drawing slides."""
 
 import asyncio
 import time

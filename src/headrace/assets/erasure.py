@@ -3,7 +3,7 @@ rows that tasks and the ledger refer to."""
 
 from collections.abc import AsyncGenerator, Callable
 
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.model import Kind
 from headrace.assets.service import Files
 from headrace.assets.store import assets, results, uploads

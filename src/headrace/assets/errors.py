@@ -1,4 +1,4 @@
-"""What files refuse. What is wrong with a file's content is in ``inspection.errors``."""
+"""Errors of files. Faults of a file's content are in ``inspection.errors``."""
 
 from datetime import timedelta
 
@@ -60,7 +60,7 @@ class BytesMissing(Unavailable):
 
 
 class DigestMismatch(Invalid):
-    """What arrived is not what was sent: its SHA-256 differs. Nothing was kept; send it again."""
+    """The received bytes differ from those sent: the SHA-256 differs. Nothing was kept; send it again."""
 
     code = "digest_mismatch"
 
@@ -78,13 +78,13 @@ class SizeMismatch(Invalid):
 
 
 class UploadBroken(Invalid):
-    """The connection ended before all of the file had come. Nothing was kept of it; an upload in parts can go on."""
+    """The connection ended before all of the file had come. Nothing was kept of it; an upload in parts can continue."""
 
     code = "upload_broken"
 
 
 class PartInvalid(Invalid):
-    """There is no such part, or it has another size: every part has `part_bytes`, the last one what is left."""
+    """There is no such part, or it has another size: every part has `part_bytes`, the last one the rest."""
 
     code = "part_invalid"
 

@@ -1,7 +1,7 @@
-"""Turns at something that few can use at once, such as child processes: fair between users.
+"""Turns at a scarce resource, such as child processes: fair between users.
 
 Each user has one turn at a time, and users are served in rotation: a user with a hundred requests delays another by
-one request, not by a hundred. Nobody waits longer than ``max_wait``.
+one request, not by a hundred. No request waits longer than ``max_wait``.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ MAX_WAITING_PER_USER = 50
 
 
 class FairQueue:
-    """``slots`` turns at once. ``busy`` makes the error for who has waited ``max_wait``, or has too many waiting.
+    """``slots`` turns at once. ``busy`` makes the error for a wait of ``max_wait``, or too many waiting requests.
     Belongs to the loop it is first used on."""
 
     def __init__(self, slots: int, *, max_wait: timedelta, busy: Callable[[], HeadraceError]) -> None:

@@ -1,4 +1,4 @@
-"""What is handed out, and by which link: files, previews and results alike."""
+"""Serving files, previews and results, directly and by links."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -67,10 +67,10 @@ def result_comparison(result: Result) -> Content:
 async def get_result(tx: Tx, caller: Caller, task_id: str) -> Result:
     """A task's files; ``TaskNotFound`` for a task that is not the caller's, ``ResultNotFound`` where there are none."""
     await tasks.get_task(tx, caller, task_id)
-    found = await results.find(tx, task_id)
-    if found is None:
+    result = await results.find(tx, task_id)
+    if result is None:
         raise ResultNotFound
-    return found
+    return result
 
 
 def grant(files: Files, target: Target, row_id: str, *, expires_in: timedelta | None, inline: bool) -> Grant:
@@ -78,18 +78,18 @@ def grant(files: Files, target: Target, row_id: str, *, expires_in: timedelta | 
     return Grant(target, row_id, until.replace(microsecond=0), inline=inline)
 
 
-def url_of(files: Files, content: Content, given: Grant) -> str:
+def url_of(files: Files, content: Content, link: Grant) -> str:
     """The storage's own link where it has one and clients reach it, else ours."""
     if files.config.links == "storage":
-        left = given.expires_at - clock.now()
+        left = link.expires_at - clock.now()
         if (url := files.storage.link(content.name, expires_in=left, headers=content.headers())) is not None:
             return url
-    return f"{files.public_url}/v1/content/{links.seal(files.link_key, given)}"
+    return f"{files.public_url}/v1/content/{links.seal(files.link_key, link)}"
 
 
-async def tell_link(tx: Tx, who: Who, resource: Resource, given: Grant) -> None:
-    """Who lets whoever has the link in, and until when."""
-    until = {"expires_at": given.expires_at.isoformat(), "target": given.target.name.lower()}
+async def record_link(tx: Tx, who: Who, resource: Resource, link: Grant) -> None:
+    """Record in the audit trail who makes a link, and until when it is valid."""
+    until = {"expires_at": link.expires_at.isoformat(), "target": link.target.name.lower()}
     await audit.record(tx, who, Action.GRANTED, resource, data=until)
 
 
@@ -100,7 +100,7 @@ def result_resource(result: Result) -> Resource:
 def may_read_on(
     db: Database, again: Callable[[], Awaitable[Caller]], target: Target, row_id: str
 ) -> Callable[[], Awaitable[bool]]:
-    """Whether who was let in still would be: for downloads that take their time."""
+    """Whether the reader still has access: for long downloads."""
     scope = Scope.TASKS_READ if target.is_of_task else Scope.FILES_READ
 
     async def ask() -> bool:
@@ -115,7 +115,7 @@ def may_read_on(
 
 
 def is_there(db: Database, target: Target, row_id: str) -> Callable[[], Awaitable[bool]]:
-    """Whether it is still there: for who has a link, which counts when reading begins."""
+    """Whether it still exists: for readers with a link, which is checked when reading begins."""
 
     async def ask() -> bool:
         return await _owner(db, target, row_id) is not None
@@ -125,40 +125,40 @@ def is_there(db: Database, target: Target, row_id: str) -> Callable[[], Awaitabl
 
 async def _owner(db: Database, target: Target, row_id: str) -> str | None:
     async with db.transaction(readonly=True) as tx:
-        found = await (results if target.is_of_task else assets).find(tx, row_id)
-    return None if found is None else found.user_id
+        row = await (results if target.is_of_task else assets).find(tx, row_id)
+    return None if row is None else row.user_id
 
 
 async def redeem(files: Files, db: Database, who: Who, token: str) -> tuple[Grant, Content]:
-    """What a link of ours allows, and what it leads to; ``LinkInvalid`` whatever is wrong with it.
+    """A link's permission and its content; ``LinkInvalid`` for any fault of it.
 
-    Somebody else than the owner reads: that is in the trail, once for each reader of a link and hour.
+    A read by another user is in the audit trail, once for each reader of a link and hour.
     """
-    given = links.unseal(files.link_key, token)
+    link = links.unseal(files.link_key, token)
     reader = (token, who.client_ip or "")
     is_new = files.readers.is_new(reader)
-    content = await _redeem(files, db, given, who if is_new else None)
+    content = await _redeem(files, db, link, who if is_new else None)
     if is_new:
         files.readers.note(reader)
-    return given, content
+    return link, content
 
 
-async def _redeem(files: Files, db: Database, given: Grant, told: Who | None) -> Content:
-    if given.target.is_of_task:
+async def _redeem(files: Files, db: Database, link: Grant, reader: Who | None) -> Content:
+    if link.target.is_of_task:
         async with db.transaction() as tx:
-            result = await results.find(tx, given.id)
+            result = await results.find(tx, link.id)
             if result is None:
                 raise LinkInvalid
-            if told is not None:
-                await audit.record(tx, told, Action.READ, result_resource(result), data={"by": "link"})
-        small = given.target is Target.RESULT_PREVIEW
-        return result_preview(result) if small else result_content(result, inline=given.inline)
+            if reader is not None:
+                await audit.record(tx, reader, Action.READ, result_resource(result), data={"by": "link"})
+        small = link.target is Target.RESULT_PREVIEW
+        return result_preview(result) if small else result_content(result, inline=link.inline)
     async with db.transaction() as tx:
-        asset = await assets.find(tx, given.id)
+        asset = await assets.find(tx, link.id)
         if asset is None:
             raise LinkInvalid
-        if told is not None:
-            await audit.record(tx, told, Action.READ, resource_of(asset), data={"by": "link"})
-    if given.target is Target.PREVIEW:
-        return replace(await preview(files, db, asset), inline=given.inline)
-    return content_of(asset, inline=given.inline)
+        if reader is not None:
+            await audit.record(tx, reader, Action.READ, resource_of(asset), data={"by": "link"})
+    if link.target is Target.PREVIEW:
+        return replace(await preview(files, db, asset), inline=link.inline)
+    return content_of(asset, inline=link.inline)

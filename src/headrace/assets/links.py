@@ -1,6 +1,6 @@
-"""Links that whoever has them can read a file with, until they expire: the storage's own, or ours.
+"""Links that let their holder read a file until they expire: the storage's own, or ours.
 
-Ours is a token: what it is for and until when, with a MAC over both under a key that only the API has. It names the row
+Ours is a token: its target and expiry, with a MAC over both under a key that only the API has. It names the row
 and not the bytes, so that a deleted file's links are dead at once.
 """
 
@@ -44,8 +44,8 @@ class Grant:
 
 
 class Readers:
-    """Who has read by which link of late. A player asks for one range after the other, and the trail tells of it once;
-    which range came first says nothing, or who begins at the second byte would leave no trace."""
+    """The recent readers of links. A player requests one range after the other, and the trail records it once;
+    regardless of the first range, or a reader that begins at the second byte would leave no trace."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], float] = {}  # the oldest first
@@ -69,7 +69,7 @@ def seal(key: bytes, grant: Grant) -> str:
 
 
 def unseal(key: bytes, token: str, *, now: float | None = None) -> Grant:
-    """What the token allows; ``LinkInvalid`` for one that is forged, altered or over. Which, is nobody's business."""
+    """The permission of a token; ``LinkInvalid`` for one that is forged, altered or expired, without saying which."""
     try:
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         mac, payload = raw[:_MAC], raw[_MAC:]

@@ -172,7 +172,7 @@ def media_key(user_id: str, asset_id: str) -> str:
 
 
 def slides_key_of(key: str) -> str:
-    """Where slides lie, among the previews, once somebody has looked at them."""
+    """The name of the slides' PDF among the previews, once it was drawn."""
     return f"{key}.slides.pdf"
 
 

@@ -11,7 +11,7 @@ from headrace.assets.inspection.model import Facts, MediaType
 ANY = "*"
 TEXT = "text/plain"
 ZIP = "application/zip"
-# The documents of Office and OpenDocument are ZIP archives; without unpacking nobody can tell them apart.
+# The documents of Office and OpenDocument are ZIP archives; they differ only when unpacked.
 _STARTS: tuple[tuple[bytes, str], ...] = (
     (b"PK\x03\x04", ZIP),
     (b"PK\x05\x06", ZIP),
@@ -30,14 +30,14 @@ _STARTS: tuple[tuple[bytes, str], ...] = (
     (b"OggS", "audio/ogg"),
 )
 KNOWN = frozenset({mime_type for _, mime_type in _STARTS} | {TEXT, "audio/wav", OCTETS})
-_LOOKED_AT = 64 * 1024
+_SAMPLE_BYTES = 64 * 1024
 _CONTROLS = frozenset(range(32)) - {7, 8, 9, 10, 12, 13, 27}
 
 
 def facts_of(path: Path) -> Facts:
-    """What is known of a file that is no media."""
+    """The facts of a file that is not media."""
     with path.open("rb") as file:
-        return Facts(MediaType.OTHER, None, type_of(file.read(_LOOKED_AT)))
+        return Facts(MediaType.OTHER, None, type_of(file.read(_SAMPLE_BYTES)))
 
 
 def type_of(head: bytes) -> str:
@@ -57,7 +57,7 @@ def _is_text(head: bytes) -> bool:
         head.decode()
     except UnicodeDecodeError as exc:
         # A character that was cut in two at the end is none that is wrong.
-        return len(head) == _LOOKED_AT and exc.start >= len(head) - 3
+        return len(head) == _SAMPLE_BYTES and exc.start >= len(head) - 3
     return True
 
 

@@ -1,4 +1,4 @@
-"""Single pages of PDFs and slides, large enough to see a mark and to draw a box around it; drawn anew each time.
+"""Single pages of PDFs and slides, large enough to see a mark and to draw a box around it; drawn for each request.
 
 Slides are drawn by LibreOffice where it is installed: once into a PDF, which is kept beside the previews.
 """
@@ -18,12 +18,12 @@ from headrace.assets.service import Files
 from headrace.storage import ObjectNotFound
 
 PDF = "application/pdf"
-_LONGEST_SIDE = 1600
-_MOST_BYTES = 256 * 1024**2  # of slides that are kept as a PDF
+_MAX_SIDE_PX = 1600
+_MAX_BYTES = 256 * 1024**2  # of slides that are kept as a PDF
 
 
 async def serve_page(request: Request, files: Files, content: Content, number: int, *, slides_key: str) -> Response:
-    """Page ``number`` as a picture. A browser that has it already is told so, and nothing is drawn. ``slides_key`` is
+    """Page ``number`` as a picture. A browser that has it already gets 304, and nothing is drawn. ``slides_key`` is
     where slides are kept once they are drawn."""
     if content.mime_type != PDF and content.mime_type not in SLIDES:
         raise PageNotFound
@@ -38,9 +38,9 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
         try:
             async with files.drawing.attempt(etag):
                 drawn = await files.inspector.draw_page(
-                    source, number, target, longest_side=_LONGEST_SIDE, tenant=tenant, owner=owner_of(content.name)
+                    source, number, target, longest_side=_MAX_SIDE_PX, tenant=tenant, owner=owner_of(content.name)
                 )
-        except FileRefused:  # damaged, or locked: it was taken, but nothing of it can be shown
+        except FileRefused:  # damaged, or locked: it was accepted, but cannot be shown
             drawn = False
         if not drawn:
             raise PageNotFound
@@ -48,7 +48,7 @@ async def serve_page(request: Request, files: Files, content: Content, number: i
 
 
 async def _slides(files: Files, content: Content, kept: str) -> str:
-    """Where the slides lie as a PDF: made now if they do not. Who looks at a deck that does waits for no other."""
+    """The place of the slides' PDF: made now if missing. Viewers of a deck with a PDF wait for no others."""
     if not await _is_kept(files, content, kept):
         async with files.drawing.deck(kept):
             if not await _is_kept(files, content, kept):
@@ -78,7 +78,7 @@ async def _draw_slides(files: Files, content: Content, kept: str) -> None:
             raise PageNotFound(_NOT_DRAWN) from None
         if not made:
             raise PageNotFound(_NO_OFFICE)
-        if target.stat().st_size > _MOST_BYTES:  # nobody pays for what is kept of it
+        if target.stat().st_size > _MAX_BYTES:  # its storage is charged to no user
             files.drawing.note_failed(content.etag)
             raise PageNotFound(_NOT_DRAWN)
         await files.storage.move_in(kept, target)

@@ -1,8 +1,8 @@
 """A file in parts: begun, sent in any order, by several at once and again after hours, and completed.
 
-The parts go to the API, or straight to the storage by links that it has signed. Completing puts them together, checks
-size and digest of the whole, looks into it and registers it. Who completes holds a lease: one who dies is followed by
-another, and one who was only slow finds that the file is no longer theirs to register.
+The parts go to the API, or straight to the storage by signed links. Completing joins them, checks size and digest of
+the whole, inspects it and registers it. The completing process holds a lease: if it dies another takes over, and one
+that was only slow finds that the file is no longer its to register.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ from headrace.storage.folder import explain
 from headrace.storage.model import StoredPart
 
 _LEASE = timedelta(seconds=20)  # renewed four times in it; a killed process blocks its upload for no longer
-_MOST_NAMED = 100
+_MAX_NAMED = 100
 
 
 async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, direct: bool) -> Upload:
@@ -64,10 +64,10 @@ async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, d
 
 
 async def get_upload(tx: Tx, caller: Caller, upload_id: str) -> Upload:
-    found = await uploads.find(tx, upload_id, caller.user_id)
-    if found is None or found.method is UploadMethod.STREAM:
+    upload = await uploads.find(tx, upload_id, caller.user_id)
+    if upload is None or upload.method is UploadMethod.STREAM:
         raise UploadNotFound
-    return found
+    return upload
 
 
 async def list_stored(files: Files, db: Database, upload: Upload) -> Sequence[Part]:
@@ -81,13 +81,13 @@ async def list_stored(files: Files, db: Database, upload: Upload) -> Sequence[Pa
 
 
 async def _list_direct(files: Files, db: Database, upload: Upload, storage_upload_id: str) -> Sequence[Part]:
-    """The parts that the storage has. ``SizeMismatch``, and the upload is given up, if one is larger than announced:
-    what was announced was taken from the quota."""
-    found = await _bucket(files).list_parts(upload.multipart_name, storage_upload_id)
-    if any(each.number > upload.parts or each.size > upload.size_of_part(each.number) for each in found):
+    """The parts in storage. ``SizeMismatch``, and the upload is aborted, if one is larger than announced:
+    the announced size was taken from the quota."""
+    stored = await _bucket(files).list_parts(upload.multipart_name, storage_upload_id)
+    if any(each.number > upload.parts or each.size > upload.size_of_part(each.number) for each in stored):
         await give_up(files, db, upload, code=SizeMismatch.code)
         raise SizeMismatch("A part is larger than announced: the upload was given up.")
-    return [Part(each.number, each.size, "", each.etag) for each in found]
+    return [Part(each.number, each.size, "", each.etag) for each in stored]
 
 
 # -- parts
@@ -180,7 +180,7 @@ async def sign_parts(
     async with db.transaction() as tx:
         if not await uploads.renew(tx, upload.id, max(files.config.upload_lifetime, expires_in)):
             raise UploadOver
-        # A link must not outlive its upload: what is sent after that belongs to nobody.
+        # A link must not outlive its upload: bytes that are sent after that have no owner.
         until: datetime = await tx.fetchval(LINK_UNTIL, upload.id, expires_in)
         left: timedelta = await tx.fetchval("SELECT $1::timestamptz - now()", until)
     bucket = _bucket(files)
@@ -227,19 +227,19 @@ async def abort(files: Files, db: Database, caller: Caller, upload_id: str) -> N
 
 
 async def complete(files: Files, db: Database, caller: Caller, upload_id: str) -> Asset:
-    """Make a file of the parts; asked again, the same file.
+    """Make a file of the parts; repeated, it gives the same file.
 
-    ``PartsMissing`` names what is not there yet. A file that is refused takes its upload along; a storage that does not
+    ``PartsMissing`` names the missing ones. A file that is refused takes its upload along; a storage that does not
     answer leaves it as it was.
     """
     token = secrets.token_hex(16)
     async with db.transaction() as tx:
-        found = await get_upload(tx, caller, upload_id)
-        if found.status is UploadStatus.COMPLETED:
-            return await _completed(tx, found)
+        existing = await get_upload(tx, caller, upload_id)
+        if existing.status is UploadStatus.COMPLETED:
+            return await _completed(tx, existing)
         upload = await uploads.begin_completing(tx, upload_id, caller.user_id, token=token, lease=_LEASE)
     if upload is None:
-        raise UploadOver if found.status is UploadStatus.ABORTED else UploadBeingCompleted
+        raise UploadOver if existing.status is UploadStatus.ABORTED else UploadBeingCompleted
     try:
         async with _held(db, upload, token):
             return await _complete(files, db, caller, upload, token)
@@ -294,7 +294,7 @@ async def _complete(files: Files, db: Database, caller: Caller, upload: Upload, 
     try:
         joined_by_storage = files.storage.bucket is not None
         received = await (_join_stored if joined_by_storage else _join_files)(files, db, upload, whole)
-        # What was looked into is what is stored: of a direct upload the bytes here, whatever is sent there by now.
+        # The inspected bytes are the stored ones: of a direct upload the bytes here, whatever is sent there by now.
         in_storage = joined_by_storage and upload.method is not UploadMethod.DIRECT
         async with db.transaction(readonly=True) as tx:
             limits = await limits_for(tx, files.config, upload.user_id)
@@ -318,7 +318,7 @@ async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived
 
 
 async def _join_files(files: Files, db: Database, upload: Upload, whole: Path) -> Received:
-    """Write the parts one behind the other, each checked against what was noted when it came."""
+    """Write the parts one after the other, each checked against its record."""
     async with db.transaction(readonly=True) as tx:
         there = {part.number: part for part in await uploads.list_parts(tx, upload.id)}
     _check_all(upload, there)
@@ -329,7 +329,7 @@ async def _join_files(files: Files, db: Database, upload: Upload, whole: Path) -
     if broken:
         async with db.transaction() as tx:
             await tx.execute(FORGET_PARTS, upload.id, broken)
-        raise PartsMissing(missing=broken[:_MOST_NAMED])
+        raise PartsMissing(missing=broken[:_MAX_NAMED])
     return Received(whole, size, digest)
 
 
@@ -355,19 +355,19 @@ def _join(files: Files, upload: Upload, there: dict[int, Part], whole: Path) -> 
 
 
 async def _join_stored(files: Files, db: Database, upload: Upload, whole: Path) -> Received:
-    """Have the storage put the parts together, and read the whole back: what is looked into is what is stored."""
+    """Have the storage join the parts, and read the whole back: the inspected bytes are the stored ones."""
     bucket, name = _bucket(files), upload.multipart_name
     if upload.storage_upload_id is None:
-        raise PartsMissing(missing=list(range(1, min(upload.parts, _MOST_NAMED) + 1)))
+        raise PartsMissing(missing=list(range(1, min(upload.parts, _MAX_NAMED) + 1)))
     if upload.method is UploadMethod.DIRECT:
         try:
-            found = await bucket.list_parts(name, upload.storage_upload_id)
+            stored = await bucket.list_parts(name, upload.storage_upload_id)
         except PartsLost:
             parts = []  # put together by an earlier try, or lost
         else:
-            if any(part.number > upload.parts or part.size > upload.size_of_part(part.number) for part in found):
+            if any(part.number > upload.parts or part.size > upload.size_of_part(part.number) for part in stored):
                 raise SizeMismatch("A part is larger than announced.")
-            parts = list(found)
+            parts = list(stored)
             _check_all(upload, {part.number: Part(part.number, part.size, "", part.etag) for part in parts})
     else:
         async with db.transaction(readonly=True) as tx:
@@ -386,4 +386,4 @@ def _check_all(upload: Upload, there: dict[int, Part]) -> None:
         if number not in there or there[number].size_bytes != upload.size_of_part(number)
     ]
     if missing:
-        raise PartsMissing(f"{len(missing)} of {upload.parts} parts are missing.", missing=missing[:_MOST_NAMED])
+        raise PartsMissing(f"{len(missing)} of {upload.parts} parts are missing.", missing=missing[:_MAX_NAMED])

@@ -1,4 +1,4 @@
-"""Small pictures of files, each made once, when somebody first asks for it."""
+"""Small pictures of files, each made once, at the first request."""
 
 import asyncio
 import secrets
@@ -58,7 +58,7 @@ async def _make(files: Files, db: Database, asset: Asset) -> str:
             source, facts, target, longest_side=files.config.preview_side, tenant=asset.user_id
         )
         await files.storage.move_in(preview_name(key), target)
-    # Two who ask at once make the same picture under the same name.
+    # Two simultaneous requests make the same picture under the same name.
     async with db.transaction() as tx:
         if not await assets.set_preview(tx, asset.id, key):
             raise AssetNotFound  # deleted meanwhile: the sweep takes the picture

@@ -18,11 +18,11 @@ from headrace.storage import ObjectNotFound, Storage
 _RANGE = re.compile(r"bytes=(\d*)-(\d*)", re.IGNORECASE)
 # Nothing in a file is ever run in our name, whatever a browser makes of its type: a PDF's or an SVG's script neither.
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; media-src 'self'; sandbox"
-# A large file takes hours on a slow line: so long may it go on after its reader lost the right to it.
+# A large file takes hours on a slow line: a read may last this long after its reader lost access.
 _ASK_EVERY_S = 10.0
 
 IsAllowed = Callable[[], Awaitable[bool]]
-"""Whether who reads may read on: the file is still there, and still theirs to read."""
+"""Whether the reader may continue: the file still exists, and the reader still has access."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,27 +46,27 @@ async def serve(request: Request, storage: Storage, content: Content, *, is_allo
     }
     if matches(request.headers.get("if-none-match"), content.etag):
         return Response(status_code=304, headers=headers)
-    asked = _asked(request, content)
-    if asked is None:
-        found = answer(
+    span = _requested_span(request, content)
+    if span is None:
+        refusal = answer(
             plain(416, code="range_not_satisfiable", detail="The file has no bytes in this range."), facts_of(request)
         )
-        found.headers["Content-Range"] = f"bytes */{content.size}"
-        return found
+        refusal.headers["Content-Range"] = f"bytes */{content.size}"
+        return refusal
     status = 200
-    if asked.partial:
+    if span.partial:
         status = 206
-        headers["Content-Range"] = f"bytes {asked.start}-{asked.end - 1}/{content.size}"
-    headers["Content-Length"] = str(asked.end - asked.start)
+        headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{content.size}"
+    headers["Content-Length"] = str(span.end - span.start)
     if request.scope.get("headrace.head"):
         return Response(status_code=status, headers=headers)
-    pieces = await opened(storage, content, asked, is_allowed)
+    pieces = await opened(storage, content, span, is_allowed)
     return StreamingResponse(pieces, status_code=status, headers=headers)
 
 
-async def opened(storage: Storage, content: Content, asked: Span, is_allowed: IsAllowed) -> AsyncGenerator[bytes, None]:
+async def opened(storage: Storage, content: Content, span: Span, is_allowed: IsAllowed) -> AsyncGenerator[bytes, None]:
     """The bytes; that they are not there is known before the answer begins."""
-    pieces = storage.read(content.name, start=asked.start, end=asked.end)
+    pieces = storage.read(content.name, start=span.start, end=span.end)
     try:
         first = await anext(pieces, b"")
     except ObjectNotFound as exc:
@@ -87,16 +87,16 @@ async def opened(storage: Storage, content: Content, asked: Span, is_allowed: Is
     return rest()
 
 
-def _asked(request: Request, content: Content) -> Span | None:
-    """What was asked for: everything if it was no single range; None if the file has no such range."""
+def _requested_span(request: Request, content: Content) -> Span | None:
+    """The requested range: everything if it was no single range; None if the file has no such range."""
     everything = Span(0, content.size, partial=False)
-    given = request.headers.get("range")
-    if given is None or request.method not in ("GET", "HEAD"):
+    header = request.headers.get("range")
+    if header is None or request.method not in ("GET", "HEAD"):
         return everything
     # Another version than the client has a part of: it gets the whole of this one.
     if (valid := request.headers.get("if-range")) is not None and valid.strip() != f'"{content.etag}"':
         return everything
-    match = _RANGE.fullmatch(given.strip())
+    match = _RANGE.fullmatch(header.strip())
     # Several at once, or something we do not know: a server may answer with the whole (RFC 9110, 14.2).
     if match is None or match[1] == match[2] == "":
         return everything
@@ -110,8 +110,8 @@ def _asked(request: Request, content: Content) -> Span | None:
     return Span(start, end) if start < content.size else None
 
 
-def matches(given: str | None, etag: str) -> bool:
+def matches(header: str | None, etag: str) -> bool:
     """Whether ``If-None-Match`` names this version."""
-    if given is None:
+    if header is None:
         return False
-    return any(each.strip().removeprefix("W/") in (f'"{etag}"', "*") for each in given.split(","))
+    return any(each.strip().removeprefix("W/") in (f'"{etag}"', "*") for each in header.split(","))

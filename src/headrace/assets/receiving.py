@@ -33,21 +33,21 @@ async def receive(
     """Write a body to a new file. The file is gone again if anything goes wrong.
 
     ``FileTooLarge`` as soon as there is one byte too many; ``RequestTooSlow`` when nothing comes for ``stalled_for``.
-    ``on_alive`` is called every minute: whoever waits for this upload learns that it goes on.
+    ``on_alive`` is called every minute: a request that waits for this upload learns that it continues.
     """
     writer = _Writer(path)
     try:
         size = 0
         loop = asyncio.get_running_loop()
-        told = loop.time()
+        reported_at = loop.time()
         pieces = aiter(body)
         while (piece := await _next(pieces, stalled_for)) is not None:
             size += len(piece)
             if most is not None and size > most:
                 raise FileTooLarge(max_bytes=most)
             await writer.add(piece)
-            if on_alive is not None and loop.time() - told > _ALIVE_EVERY_S:
-                told = loop.time()
+            if on_alive is not None and loop.time() - reported_at > _ALIVE_EVERY_S:
+                reported_at = loop.time()
                 await on_alive()
         return Received(path, size, await writer.finish())
     except BaseException:
@@ -60,7 +60,7 @@ async def _next(pieces: AsyncIterator[bytes], stalled_for: timedelta) -> bytes |
         async with asyncio.timeout(stalled_for.total_seconds()):
             return await anext(pieces, None)
     except TimeoutError:
-        raise RequestTooSlow("No byte of the file came for too long. An upload in parts can go on later.") from None
+        raise RequestTooSlow("No byte of the file came for too long. An upload in parts can continue later.") from None
 
 
 class _Writer:

@@ -5,7 +5,7 @@
 
 A handler stores its files and gives back what ``as_json`` makes. The follower ``results`` writes ``task_results`` in
 the transaction that ends the task, however it ends: gathered with others, or by ``finish_in`` in the handler's own.
-If that commit is lost, the bytes are nobody's, and the sweep takes them when the task is over; a task that is not
+If that commit is lost, the bytes have no owner, and the sweep removes them when the task is over; a task that is not
 over keeps everything under its name.
 """
 
@@ -76,7 +76,7 @@ _MADE = TypeAdapter(Made)
 
 
 class ResultFiles:
-    """Where handlers put what they made."""
+    """Stores the files that handlers make."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage

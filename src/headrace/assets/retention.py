@@ -4,7 +4,7 @@ from headrace.purging import RowRetention
 
 ASSETS = RowRetention(
     "assets",
-    # While a task names it, it stays: the task says what it was made of.
+    # It stays as long as a task names it: the task refers to its source.
     """
 SELECT id FROM headrace.assets AS asset
 WHERE status = 'DELETED' AND deleted_at < $1 AND purged_at IS NOT NULL

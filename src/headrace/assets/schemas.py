@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from headrace.assets.config import LONGEST_LINK
+from headrace.assets.config import MAX_LINK
 from headrace.assets.inspection.model import MediaType
 from headrace.assets.model import LONGEST_NAME, Asset, Part, Result, Upload, UploadMethod, UploadStatus
 from headrace.edge.text import Text
@@ -28,14 +28,14 @@ class AssetOut(BaseModel):
     """One file."""
 
     id: str = Field(examples=[ASSET_ID])
-    user_id: str = Field(description="Whose it is.", examples=["u_01h455vb4pex5vsknk084sn02q"])
+    user_id: str = Field(description="Its owner.", examples=["u_01h455vb4pex5vsknk084sn02q"])
     name: str = Field(description="As it was uploaded.", examples=["holiday.jpg"])
-    media_type: MediaType = Field(description="What it is, by its content.")
+    media_type: MediaType = Field(description="Its kind, by its content.")
     mime_type: str = Field(examples=["image/jpeg"])
     size_bytes: int = Field(examples=[1_048_576])
     sha256: str | None = Field(examples=[_SHA256])
     meta: dict[str, Any] = Field(
-        description="What was found in it: `format`, `width`, `height`, `pages`, `frames`, `duration_ms`, "
+        description="The facts of its content: `format`, `width`, `height`, `pages`, `frames`, `duration_ms`, "
         "`orientation`, `encrypted`, `signed`, as far as its kind has them, and `details`.",
         examples=[{"format": "jpeg", "width": 4000, "height": 3000, "frames": 1, "orientation": 1}],
     )
@@ -73,7 +73,7 @@ class UploadIn(_Body):
 
 
 class PartOut(BaseModel):
-    """One part that is there."""
+    """One stored part."""
 
     number: int = Field(examples=[1])
     size_bytes: int = Field(examples=[8_388_608])
@@ -93,7 +93,7 @@ class UploadItemOut(BaseModel):
     size_bytes: int
     sha256: str | None
     part_bytes: int = Field(
-        description="How many bytes each part has; the last one what is left.", examples=[8_388_608]
+        description="The size of each part in bytes; the last one has the rest.", examples=[8_388_608]
     )
     parts: int = Field(description="How many parts there are, numbered from 1.", examples=[128])
     direct: bool
@@ -108,7 +108,7 @@ class UploadItemOut(BaseModel):
 
 
 class UploadOut(UploadItemOut):
-    """An upload in parts, and what of it is there."""
+    """An upload in parts, and its stored parts."""
 
     stored: list[PartOut] = Field(description="The parts that are there: the others are still to be sent.")
 
@@ -138,8 +138,8 @@ _Seconds = Annotated[
     int | None,
     Field(
         ge=1,
-        le=int(LONGEST_LINK.total_seconds()),
-        description="For how long; `HEADRACE_FILES_LINK_LIFETIME` by default, a week at the most.",
+        le=int(MAX_LINK.total_seconds()),
+        description="For how long; `HEADRACE_FILES_LINK_LIFETIME` by default, at most a week.",
         examples=[3600],
     ),
 ]
@@ -173,7 +173,7 @@ class LinkIn(_Body):
 
 
 class LinkOut(BaseModel):
-    """A link that needs no credential: whoever has it can read the file."""
+    """A link that needs no credential: its holder can read the file."""
 
     url: str = Field(examples=["https://headrace.example/v1/content/bG9vayBoZXJl"])
     expires_at: datetime = Field(examples=[_AT])

@@ -82,7 +82,7 @@ class Files:
 
 
 async def get_asset(tx: Tx, caller: Caller, asset_id: str) -> Asset:
-    """One file; ``AssetNotFound`` also for somebody else's. Administrators reach all, which the trail shows."""
+    """One file; ``AssetNotFound`` also for another user's. Administrators reach all, which the trail shows."""
     asset = await store.find(tx, asset_id)
     if asset is None or (asset.user_id != caller.user_id and not caller.is_admin):
         raise AssetNotFound
@@ -94,7 +94,7 @@ async def get_asset(tx: Tx, caller: Caller, asset_id: str) -> Asset:
 async def list_assets(
     tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None, limit: int
 ) -> Sequence[Asset]:
-    """Files, newest first. Only administrators list somebody else's, or everybody's."""
+    """Files, newest first. Only administrators list another user's, or everyone's."""
     if wanted.user_id != caller.user_id:
         if not caller.is_admin:
             raise AdminOnly("Only an administrator may list other people's files.")
@@ -104,7 +104,7 @@ async def list_assets(
 
 
 async def delete_asset(tx: Tx, caller: Caller, asset_id: str) -> Asset:
-    """Nobody reaches it from now on; its bytes go within minutes, when no task and no equal file needs them."""
+    """Make it unreachable; its bytes go within minutes, when no task and no equal file needs them."""
     deleted = await store.delete(tx, asset_id, user_id=None if caller.is_admin else caller.user_id)
     if deleted is None:
         raise AssetNotFound

@@ -21,7 +21,7 @@ from headrace.errors import HeadraceError
 async def take(
     files: Files, db: Database, caller: Caller, new: NewUpload, body: AsyncIterator[bytes], once: Once
 ) -> Response:
-    """Receive, look into, store and register one file. Whatever goes wrong, nothing of it stays."""
+    """Receive, inspect, store and register one file. After any failure, nothing of it stays."""
     async with db.transaction() as tx:
         limits = await limits_for(tx, files.config, caller.user_id)
         upload = await begin(tx, files, caller, new, method=UploadMethod.STREAM, limits=limits)
@@ -49,9 +49,9 @@ async def take(
 
 
 async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived, once: Once) -> Response:
-    # What stands for the body: the bytes themselves, and what was asked to be done with them.
+    # The digest of the request: the bytes themselves, and the requested options.
     upload = arrived.upload
-    asked = f"{arrived.received.sha256} {upload.strip_location} {upload.origin_name}".encode()
+    requested = f"{arrived.received.sha256} {upload.strip_location} {upload.origin_name}".encode()
 
     async def act(tx: Tx) -> Answer:
         asset = await register(tx, files, caller, arrived)
@@ -60,6 +60,6 @@ async def _register(files: Files, db: Database, caller: Caller, arrived: Arrived
     while True:
         await place(files, arrived)
         try:
-            return await once.run(db, act, body=asked)
+            return await once.run(db, act, body=requested)
         except EqualGone:
             continue

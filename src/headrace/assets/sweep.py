@@ -1,9 +1,8 @@
 """Orphans in both directions: bytes that no row names, and rows whose bytes are not there.
 
-Bytes are somebody's as long as a row says so, and that row is always there first: an upload's before its first byte,
-a task's before its result. So what is listed and then found without such a row, in one look at the database, is
-nobody's, however the two were timed; names are never used twice. The age that is asked for besides is for what people
-put there by hand.
+Bytes have an owner as long as a row names them, and that row always comes first: an upload's before its first byte,
+a task's before its result. So bytes that are listed and then found without such a row, in one query, have no owner,
+however the two were timed; names are never used twice. The minimum age is for files that people
 """
 
 import asyncio
@@ -44,7 +43,7 @@ class Swept:
 
 
 async def sweep(files: Files, db: Database, *, older_than: timedelta = timedelta(hours=1)) -> Swept:
-    """One look at everything stored, and at the rows that were not looked at for longest."""
+    """One pass over everything stored, and over the rows that were not checked for longest."""
     swept = Swept()
     await _check_rows(files, db, swept)  # first: where rows and bytes do not fit at all, nothing is removed
     line = clock.now() - older_than
@@ -79,14 +78,14 @@ async def sweep_spool(files: Files, db: Database) -> int:
 
 
 def _entries(folder: Path) -> dict[str, float]:
-    found: dict[str, float] = {}
+    modified: dict[str, float] = {}
     if folder.is_dir():
         for each in folder.iterdir():
             try:
-                found[each.name] = each.stat().st_mtime
+                modified[each.name] = each.stat().st_mtime
             except FileNotFoundError:
                 continue
-    return found
+    return modified
 
 
 def _remove(path: Path) -> None:
@@ -108,9 +107,9 @@ async def _check_rows(files: Files, db: Database, swept: Swept) -> None:
             except ObjectNotFound:
                 return True
 
-    found = await asyncio.gather(*(is_missing(asset) for asset in rows))
-    missing = [asset for asset, lost in zip(rows, found, strict=True) if lost]
-    # A file that is missing is told to be as long as this refuses: nothing is lost by that, but much by being wrong.
+    lost_flags = await asyncio.gather(*(is_missing(asset) for asset in rows))
+    missing = [asset for asset, lost in zip(rows, lost_flags, strict=True) if lost]
+    # A missing file is reported as long as this refuses: that loses nothing, but a wrong answer would lose much.
     if (len(missing) > _SUSPICIOUS and len(missing) * 2 > len(rows)) or 1 < len(missing) == len(rows):
         raise SweepRefused(missing=len(missing), checked=len(rows))
     async with db.transaction() as tx:

@@ -1,8 +1,8 @@
-"""From bytes that have arrived to a file: looked into, stored, and written down in one transaction.
+"""From arrived bytes to a file: inspected, stored, and recorded in one transaction.
 
-The order is what makes every crash harmless. The upload's row is there before its first byte, and goes (or is
-completed) in the transaction that inserts the file. Whoever gives an upload up first moves the row to ABORTED, which
-only one can, and only then removes bytes: so nobody ever removes the bytes of a file that is there.
+The order makes every crash harmless. The upload's row exists before its first byte, and goes (or is
+completed) in the transaction that inserts the file. Aborting an upload first moves its row to ABORTED, which
+only one process can do, and only then removes bytes: so the bytes of an existing file are never removed.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ class NewUpload:
     """What a client says before it sends."""
 
     name: str
-    size_bytes: int  # 0: not said
+    size_bytes: int  # 0: not announced
     sha256: str | None = None
     strip_location: bool = False
 
@@ -68,7 +68,7 @@ async def begin(
     asset_id = AssetId(ids.new("ast"))
     streamed = method is UploadMethod.STREAM
     if streamed:
-        # If PostgreSQL dies and forgets it, the request that waits for it fails at its end: nobody needs the disk here.
+        # If PostgreSQL dies and forgets it, the request that waits for it fails at its end: no disk needed here.
         await tx.execute("SET LOCAL synchronous_commit TO off")
     return await uploads.insert(
         tx,
@@ -112,16 +112,16 @@ class Arrived:
     facts: Facts
     limits: UserLimits
     stored: bool = False  # whether its bytes lie under its own name in storage
-    shared: bool = False  # whether an equal file of the user's was there, so that they need not be stored
-    lost: str | None = None  # the object of an equal file whose bytes are not there: nobody joins those
-    token: str | None = None  # of whoever completes it
+    shared: bool = False  # whether the user has an equal file, so that they need not be stored
+    lost: str | None = None  # the object of an equal file whose bytes are missing: it is not joined
+    token: str | None = None  # of the process that completes it
     asset: Asset | None = None
 
 
 async def inspect(
     files: Files, db: Database, upload: Upload, received: Received, *, limits: UserLimits, stored: bool = False
 ) -> Arrived:
-    """Look into what has arrived; a refusal is a ``FileRefused``, ``DigestMismatch`` or ``SizeMismatch``."""
+    """Inspect the received bytes; a refusal is a ``FileRefused``, ``DigestMismatch`` or ``SizeMismatch``."""
     if upload.size_bytes:
         check_size(received, upload.size_bytes)
     if upload.sha256 is not None and upload.sha256 != received.sha256:
@@ -136,12 +136,12 @@ async def inspect(
             received, stored, equal = await asyncio.to_thread(_measure, received), False, None
     arrived = Arrived(upload, received, facts, limits, stored)
     if equal is not None:
-        await _look_at(files, arrived, equal)
+        await _check_equal(files, arrived, equal)
     return arrived
 
 
 async def _facts(files: Files, upload: Upload, received: Received, limits: UserLimits) -> Facts:
-    """What the file is. What is no media is taken where the settings name its type."""
+    """The facts of the file. Other files than media are accepted where the settings name their type."""
     try:
         return await files.inspector.inspect(received.path, limits=limits.file, tenant=upload.user_id)
     except FileUnknown:
@@ -153,7 +153,7 @@ async def _facts(files: Files, upload: Upload, received: Received, limits: UserL
         return facts
 
 
-async def _look_at(files: Files, arrived: Arrived, equal: Asset) -> None:
+async def _check_equal(files: Files, arrived: Arrived, equal: Asset) -> None:
     """Share the bytes of an equal file only if they are there: who sends a lost file again must get it back."""
     try:
         arrived.shared = await files.storage.size_of(equal.object_name) == equal.size_bytes
@@ -178,7 +178,7 @@ async def place(files: Files, arrived: Arrived) -> None:
 async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> Asset:
     """Write the file down and end the upload, in one transaction; ``EqualGone``: ``place`` it again.
 
-    ``UploadNotFound`` when somebody gave the upload up meanwhile: then this must not be a file.
+    ``UploadNotFound`` when the upload was aborted meanwhile: then this must not become a file.
     """
     upload, received = arrived.upload, arrived.received
     await assets.lock_bytes(tx, upload.user_id, received.sha256)
@@ -217,10 +217,10 @@ async def register(tx: Tx, files: Files, caller: Caller, arrived: Arrived) -> As
 
 
 def meta_of(facts: Facts) -> dict[str, Any]:
-    """What is kept beside the file of what the inspection found."""
-    found = asdict(facts)
-    del found["media_type"], found["mime_type"]
-    return {name: value for name, value in found.items() if value is not None}
+    """The facts of the inspection that are stored with the file."""
+    values = asdict(facts)
+    del values["media_type"], values["mime_type"]
+    return {name: value for name, value in values.items() if value is not None}
 
 
 async def tidy(files: Files, arrived: Arrived) -> None:
@@ -231,13 +231,13 @@ async def tidy(files: Files, arrived: Arrived) -> None:
         if arrived.upload.multipart_name != arrived.upload.object_name:
             await files.storage.delete(arrived.upload.multipart_name)
     if arrived.upload.method is UploadMethod.STREAM and arrived.stored:
-        return  # what was spooled is the file now
+        return  # the spooled bytes are the file now
     await forget_spooled(files, arrived.upload)
 
 
 async def give_up(files: Files, db: Database, upload: Upload, *, token: str | None = None, code: str) -> None:
-    """Remove an upload and its bytes, unless it has become a file or is somebody else's by now. Never raises: what
-    cannot be done now, the sweep does."""
+    """Remove an upload and its bytes, unless it has become a file or is claimed by another process. Never raises: the
+    sweep does what fails here."""
     try:
         async with db.transaction() as tx:
             aborted = await uploads.abort(tx, upload.id, token=token, error_code=code)

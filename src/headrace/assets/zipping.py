@@ -18,7 +18,7 @@ from headrace.assets.reading import IsAllowed, Span, opened
 from headrace.storage import Storage
 
 _LOCAL, _DESCRIPTOR, _CENTRAL, _END = 30, 16, 46, 22  # bytes of an archive's records, besides names
-_PLAIN_UNTIL = 2**31 - 1  # beyond, records are longer, and how long the whole will be is not told
+_PLAIN_UNTIL = 2**31 - 1  # beyond, records are longer, and the whole length is not announced
 
 
 class _Sink:
@@ -96,16 +96,16 @@ async def _written(
 
 
 def length_of(names: Sequence[str], sizes: Sequence[int]) -> int | None:
-    """How long the archive will be, so that browsers can say how far they are; None for one of several gigabytes."""
+    """The length of the archive, so that browsers can show progress; None for one of several gigabytes."""
     around = sum(_LOCAL + _DESCRIPTOR + _CENTRAL + 2 * len(name.encode()) for name in names) + _END
     whole = around + sum(sizes)
     return whole if whole <= _PLAIN_UNTIL else None
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """The same names, with a number where one is there already: no file of an archive hides another."""
+    """The same names, numbered where one occurs twice: no file of an archive hides another."""
     taken: set[str] = set()
-    found = []
+    unique = []
     for name in names:
         stem, dot, ending = name.rpartition(".") if "." in name[1:] else (name, "", "")
         number, one = 1, name
@@ -113,5 +113,5 @@ def unique_names(names: Sequence[str]) -> list[str]:
             number += 1
             one = f"{stem} ({number}){dot}{ending}"
         taken.add(one.casefold())
-        found.append(one)
-    return found
+        unique.append(one)
+    return unique

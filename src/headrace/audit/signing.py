@@ -2,27 +2,36 @@
 
 import base64
 import binascii
+from typing import Any
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from headrace import extras
 
 _SIZE = 32
+
+
+def _ed25519() -> Any:
+    """Loaded at the first key: a worker that signs nothing needs no cryptography."""
+    return extras.load("cryptography.hazmat.primitives.asymmetric.ed25519", extra="server")
 
 
 class SigningKey:
     """The deployment's signing key: 32 secret bytes."""
 
     def __init__(self, seed: bytes) -> None:
-        self._key = Ed25519PrivateKey.from_private_bytes(seed)
-        self.public = self._key.public_key().public_bytes_raw()
+        self._key = _ed25519().Ed25519PrivateKey.from_private_bytes(seed)
+        self.public: bytes = self._key.public_key().public_bytes_raw()
 
     def sign(self, message: bytes) -> bytes:
-        return self._key.sign(message)
+        signature: bytes = self._key.sign(message)
+        return signature
 
 
 def is_signed(message: bytes, signature: bytes, public: bytes) -> bool:
+    ed25519 = _ed25519()
+    from cryptography.exceptions import InvalidSignature
+
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+        ed25519.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except InvalidSignature:
         return False
     return True

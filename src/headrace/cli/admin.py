@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import deletions
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json
 from headrace.cli.passwords import read_password
 from headrace.cli.requests import Api
@@ -32,7 +32,7 @@ def create(
 ) -> None:
     """Make an administrator. A password that is made up is shown once."""
     password = read_password() if password_stdin else None
-    body = given(username=username, email=email, password=password, role="ADMIN")
+    body = drop_none(username=username, email=email, password=password, role="ADMIN")
     made = perform("admin", lambda api: api.ask("POST", path("admin", "users"), body=body))
     _print_made(made["user"]["username"], made["password"], json=json)
 
@@ -40,7 +40,7 @@ def create(
 @app.command("reset-password")
 def reset_password(username: Username, password_stdin: PasswordStdin = False, json: Json = False) -> None:
     """Give a user another password and end all their sessions."""
-    body = given(password=read_password() if password_stdin else None)
+    body = drop_none(password=read_password() if password_stdin else None)
 
     async def act(api: Api) -> Any:
         user_id = str(await user_id_of(api, username))

@@ -1,4 +1,4 @@
-"""``headrace api``: the API alone, one of any number, against a database that is there."""
+"""``headrace api``: only the API, one of any number of processes, on an existing database."""
 
 from contextlib import ExitStack
 from typing import Annotated

@@ -35,21 +35,19 @@ COMMANDS = {
     "submit": Entry("headrace.cli.submit:submit", "Submit a task and print its id.", afar=True),
     "detect": Entry(
         "headrace.cli.removal:detect",
-        "Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain.",
+        "Detect a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain.",
     ),
     "remove": Entry(
         "headrace.cli.removal:remove",
         "Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if a result is poor.",
     ),
-    "tasks": Entry(
-        "headrace.cli.tasks:app", "Tasks: look at them, cancel them, try them again, delete them.", afar=True
-    ),
+    "tasks": Entry("headrace.cli.tasks:app", "Tasks: list, cancel, retry and delete them.", afar=True),
     "schedules": Entry(
         "headrace.cli.schedules:app", "Schedules: make, change, enable, disable and run them.", afar=True
     ),
-    "executions": Entry("headrace.cli.executions:app", "The runs of schedules: look at them, cancel them.", afar=True),
+    "executions": Entry("headrace.cli.executions:app", "The runs of schedules: list and cancel them.", afar=True),
     "cron": Entry("headrace.cli.cron:cron", "Print when a cron expression is due next."),
-    "queues": Entry("headrace.cli.queues:app", "Queues: what is in them; pause, resume and limit them.", afar=True),
+    "queues": Entry("headrace.cli.queues:app", "Queues: list, pause, resume and limit them.", afar=True),
     "workers": Entry("headrace.cli.queues:workers", "Worker processes that have not ended.", afar=True),
     "stats": Entry(
         "headrace.cli.stats:stats",
@@ -60,17 +58,15 @@ COMMANDS = {
         "headrace.cli.users:app", "Users: list, make, suspend and reinstate them, set their role.", afar=True
     ),
     "keys": Entry("headrace.cli.keys:app", "API keys, for programs: list, make and revoke them.", afar=True),
-    "locks": Entry("headrace.cli.locks:app", "Locks: who holds what; take, keep, release one.", afar=True),
+    "locks": Entry("headrace.cli.locks:app", "Locks: list, take, keep and release them.", afar=True),
     "ledger": Entry(
         "headrace.cli.ledger:app", "The ledger: list it, prove that it adds up, adjust a quota.", afar=True
     ),
-    "usage": Entry(
-        "headrace.cli.usage:app", "What was used: by day, for which tasks, what is left; as CSV.", afar=True
-    ),
-    "plans": Entry("headrace.cli.plans:app", "Plans: what can be bought, for how much.", afar=True),
+    "usage": Entry("headrace.cli.usage:app", "Usage: by day and task, the remaining units; as CSV.", afar=True),
+    "plans": Entry("headrace.cli.plans:app", "Plans: the offers and their prices.", afar=True),
     "subscriptions": Entry(
         "headrace.cli.subscriptions:app",
-        "Subscriptions and their orders: look at them, cancel them, refund them.",
+        "Subscriptions and their orders: list, cancel and refund them.",
         afar=True,
     ),
     "webhooks": Entry(
@@ -78,7 +74,7 @@ COMMANDS = {
         "Webhooks: endpoints, deliveries, keys, and a receiver to try them with.",
         afar=True,
     ),
-    "outbox": Entry("headrace.cli.outbox:app", "Events: what waits, what was given up; try it again.", afar=True),
+    "outbox": Entry("headrace.cli.outbox:app", "Events: list waiting and dead ones; revive them.", afar=True),
     "files": Entry("headrace.cli.files:app", "Files: send, fetch, list and delete them.", afar=True),
     "backup": Entry(
         "headrace.cli.backup:backup",
@@ -98,7 +94,7 @@ COMMANDS = {
     ),
     "doctor": Entry(
         "headrace.cli.doctor:doctor",
-        "Check settings, storage, database, schema, rights, clocks and months; say what to mend; exits with 1 if bad.",
+        "Check settings, storage, database, schema, rights, clocks and months; list the faults; exits with 1 if bad.",
     ),
     "partitions": Entry(
         "headrace.cli.partitions:app",
@@ -132,8 +128,8 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _place_of_option(option: typer.CallbackParam, given: str | None) -> None:
-    if given is not None:
+def _place_of_option(option: typer.CallbackParam, value: str | None) -> None:
+    if value is not None:
         name = option.opts[0]
         raise Invalid(f"{name} goes behind the command: headrace tasks list {name} …")
 

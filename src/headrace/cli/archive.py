@@ -5,11 +5,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from headrace.cli.calls import given, path, perform
-from headrace.cli.keeping import archive_config
+from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_done, print_json, print_table, progress, say
 from headrace.cli.place import on_the_machine
+from headrace.cli.retention_settings import archive_config
 from headrace.cli.showing import minute
 from headrace.cli.times import month_of
 from headrace.operations import archives
@@ -25,17 +25,17 @@ Name = Annotated[
     str, typer.Argument(metavar="ARCHIVE", help="Its id, or its month's name: audit_events_y2026m01, for example.")
 ]
 _ARCHIVES = path("admin", "archives")
-_MANY = 100_000
+_MAX_ARCHIVES = 100_000
 
 
 @app.command("list")
 def list_(
     table: Annotated[str | None, typer.Option(help="Only months of this table.")] = None, json: Json = False
 ) -> None:
-    """Every archive, with what is in it."""
-    found = perform("archive list", lambda api: api.list(_ARCHIVES, given(table=table), limit=_MANY))
+    """List the archives, with table, month and contents."""
+    listed = perform("archive list", lambda api: api.list(_ARCHIVES, drop_none(table=table), limit=_MAX_ARCHIVES))
     if json:
-        print_json(found)
+        print_json(listed)
         return
     print_table(
         ("id", "month", "rows", "from", "to", "size", "verified", ""),
@@ -50,7 +50,7 @@ def list_(
                 minute(archive["verified_at"]),
                 _remark(archive),
             )
-            for archive in found
+            for archive in listed
         ],
     )
 
@@ -67,37 +67,37 @@ def verify(
     name: Annotated[str | None, typer.Argument(metavar="ARCHIVE", help="One archive; every one by default.")] = None,
     json: Json = False,
 ) -> None:
-    """Read files back and compare them with what was written; exits with 1 if one is damaged or missing."""
+    """Read files back and compare them with their records; exits with 1 if one is damaged or missing."""
     names = [name] if name else _written()
 
     async def act(session: OperatorSession) -> list[tuple[Archive, str | None]]:
         storage = Storage(archive_config(session.settings))
         async with session.db.transaction(readonly=True) as tx:
             chosen = [await archives.get_archive(tx, each) for each in names]
-        found: list[tuple[Archive, str | None]] = []
+        rows: list[tuple[Archive, str | None]] = []
         with progress("reading archives") as report:
             for number, archive in enumerate(chosen, 1):
                 report(f"reading {archive.name} ({number} of {len(chosen)})")
                 try:
-                    found.append((await archives.verify(session.db.config, storage, archive), None))
+                    rows.append((await archives.verify(session.db.config, storage, archive), None))
                 except (ArchiveDamaged, ArchiveNotFound) as exc:
-                    found.append((archive, exc.message))
-        return found
+                    rows.append((archive, exc.message))
+        return rows
 
-    found = as_operator("archive verify", act)
+    rows = as_operator("archive verify", act)
     if json:
-        print_json([{"id": archive.id, "name": archive.name, "problem": problem} for archive, problem in found])
+        print_json([{"id": archive.id, "name": archive.name, "problem": problem} for archive, problem in rows])
     else:
-        for archive, problem in found:
+        for archive, problem in rows:
             out.print(f"{'✗' if problem else '✓'} {archive.name}: {problem or 'as it was written'}")
-    if any(problem for _, problem in found):
+    if any(problem for _, problem in rows):
         raise typer.Exit(1)
 
 
 def _written() -> list[str]:
     """The ids of all archives that have a file."""
-    found = perform("archive verify", lambda api: api.list(_ARCHIVES, limit=_MANY))
-    return [archive["id"] for archive in found if archive["status"] != "DETACHED"]
+    rows = perform("archive verify", lambda api: api.list(_ARCHIVES, limit=_MAX_ARCHIVES))
+    return [archive["id"] for archive in rows if archive["status"] != "DETACHED"]
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``headrace audit``: search the trail, take it along, and prove that nobody has changed it."""
+"""``headrace audit``: search the trail, export it, and verify that it is unchanged."""
 
 import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
@@ -16,8 +16,7 @@ from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
 from headrace.audit.verifying import Verified, VerifyMode
 from headrace.cli import audit_import
-from headrace.cli.calls import given, path, perform, user_id_of
-from headrace.cli.keeping import archive_config
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import (
     AlwaysJson,
@@ -33,6 +32,7 @@ from headrace.cli.output import (
 )
 from headrace.cli.place import on_the_machine
 from headrace.cli.requests import Api
+from headrace.cli.retention_settings import archive_config
 from headrace.cli.showing import when
 from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
@@ -50,16 +50,16 @@ EventArgument = Annotated[str, typer.Argument(metavar="EVENT", help="The event's
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", dir_okay=False, help="A file. Standard output by default.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
-ActionOption = Annotated[Action | None, typer.Option(help="What was done.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+ActionOption = Annotated[Action | None, typer.Option(help="The action.")]
 TypeOption = Annotated[
     str | None,
     one_of("--type", offered=OWN_RESOURCE_TYPES, also=list(ResourceType), help="To what kind of thing."),
 ]
-ResourceOption = Annotated[str | None, typer.Option(help="To which thing, by id.")]
-UserOption = Annotated[str | None, typer.Option(help="By whom: a username, or an id.")]
-AddressOption = Annotated[str | None, typer.Option(help="From which address.")]
-RequestOption = Annotated[str | None, typer.Option(help="By which request, by id.")]
+ResourceOption = Annotated[str | None, typer.Option(help="The id of the changed resource.")]
+UserOption = Annotated[str | None, typer.Option(help="The acting user: a username, or an id.")]
+AddressOption = Annotated[str | None, typer.Option(help="The client address.")]
+RequestOption = Annotated[str | None, typer.Option(help="The id of the request.")]
 SinceOption = Annotated[str | None, typer.Option(help="From this time on: 2026-03-01 or 2026-03-01T08:00:00Z.")]
 UntilOption = Annotated[str | None, typer.Option(help="Before this time.")]
 TextOption = Annotated[
@@ -81,18 +81,18 @@ def list_(
     since: SinceOption = None,
     until: UntilOption = None,
     search: TextOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of events.")] = 20,
     json: Json = False,
 ) -> None:
     """List events, newest first."""
-    asked = _asked(action, type_, resource, address, request, since, until, search)
+    filters = _filters(action, type_, resource, address, request, since, until, search)
 
     async def act(api: Api) -> Sequence[Any]:
-        return await api.list(_EVENTS, await _by(api, asked, user), limit=limit)
+        return await api.list(_EVENTS, await _by(api, filters, user), limit=limit)
 
-    found = perform("audit list", act)
+    rows = perform("audit list", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "time", "action", "resource", "", "by", "from"),
@@ -106,13 +106,13 @@ def list_(
                 event["user"].get("username") or event["user"]["uid"],
                 event["client_ip"],
             )
-            for event in found
+            for event in rows
         ],
     )
 
 
 def _action(event: Mapping[str, Any]) -> str:
-    """What was done; a login that failed is on record as a login, and must not read as one."""
+    """The action; a failed login is recorded as a login, and must not read as one."""
     facts = event["data"] or {}
     if facts.get("outcome") != "failure":
         return str(event["action"])
@@ -144,10 +144,10 @@ def export(
     search: TextOption = None,
 ) -> None:
     """Write events to a file, newest first, whatever their number."""
-    asked = _asked(action, type_, resource, address, request, since, until, search)
+    filters = _filters(action, type_, resource, address, request, since, until, search)
 
     async def act(api: Api) -> int:
-        wanted = {**await _by(api, asked, user), "format": format_.value}
+        wanted = {**await _by(api, filters, user), "format": format_.value}
         records = RecordCount(header=format_ is ExportFormat.CSV)
         async with api.stream(path("audit", "export"), wanted) as parts:
             with _writing(output, force=force) as stream, progress("exporting") as report:
@@ -210,27 +210,27 @@ def verify(
         with progress_bar("verifying") as report:
             return await verifying.verify(session.db, month=chosen, against=against, report=report)
 
-    found = as_operator("audit verify", act)
+    result = as_operator("audit verify", act)
     if json:
         print_json(
             {
-                "ok": found.finding is None,
-                "seals": found.seals,
-                "events": found.events,
-                "unsealed": found.unsealed,
-                "signed_up_to": found.signed_up_to,
-                "heads": found.heads,
-                "numbers_without_event": found.numbers_without_event,
-                "not_looked_at": found.not_looked_at,
-                "finding": found.finding,
+                "ok": result.finding is None,
+                "seals": result.seals,
+                "events": result.events,
+                "unsealed": result.unsealed,
+                "signed_up_to": result.signed_up_to,
+                "heads": result.heads,
+                "numbers_without_event": result.numbers_without_event,
+                "not_looked_at": result.not_looked_at,
+                "finding": result.finding,
             }
         )
-    elif found.finding is not None:
-        out.print(found.finding.message, soft_wrap=True)
+    elif result.finding is not None:
+        out.print(result.finding.message, soft_wrap=True)
     else:
-        out.print(_verified(found, chosen))
-        _say_what_is_not_known(found, roots=bool(exported))
-    if found.finding is not None:
+        out.print(_verified(result, chosen))
+        _say_what_is_not_known(result, roots=bool(exported))
+    if result.finding is not None:
         raise typer.Exit(1)
 
 
@@ -264,7 +264,7 @@ def roots(output: Output = None, force: Force = False) -> None:
 @app.command()
 @on_the_machine
 def seal(json: Json = False) -> None:
-    """Seal what has been committed, without waiting for the next time. A trail that is signed needs the key."""
+    """Seal committed events now, before the next scheduled time. A signed trail needs the key."""
     key = signing_key(load_settings())
 
     async def act(session: OperatorSession) -> Sealed:
@@ -281,8 +281,8 @@ def seal(json: Json = False) -> None:
         print_json(done)
     elif done.waiting:
         out.print(
-            "Somebody is still writing: try again in a moment. If that does not help, look for a transaction that has "
-            "been open for long (xact_start in pg_stat_activity).",
+            "A transaction is still writing: try again in a moment. If that does not help, look for a transaction that "
+            "has been open for long (xact_start in pg_stat_activity).",
             soft_wrap=True,
         )
     else:
@@ -299,30 +299,30 @@ def key(json: Json = False) -> None:
     print_done({"key": signing.write_key(own.public)}, signing.write_key(own.public), json=json)
 
 
-def _verified(found: Verified, month: date | None) -> str:
-    events, seals = number_of(found.events, "event"), number_of(found.seals, "seal")
+def _verified(verified: Verified, month: date | None) -> str:
+    events, seals = number_of(verified.events, "event"), number_of(verified.seals, "seal")
     if month is None:
         return f"{events} in {seals} are as they were sealed."
     # Each seal holds on to the one before, so all of them are looked at, whichever month's events are.
     whole = f"the chain of {seals} is whole"
-    if found.events == 0 and month not in found.not_looked_at:
+    if verified.events == 0 and month not in verified.not_looked_at:
         return f"{month:%Y-%m} has no sealed events; {whole}."
     return f"{events} of {month:%Y-%m} are as they were sealed; {whole}."
 
 
-def _say_what_is_not_known(found: Verified, *, roots: bool) -> None:
-    if found.unsealed:
-        say(f"{found.unsealed:,} newer ones are not sealed yet: nothing shows whether one was removed or changed")
-    if found.numbers_without_event:
-        numbers = number_of(found.numbers_without_event, "number")
+def _say_what_is_not_known(verified: Verified, *, roots: bool) -> None:
+    if verified.unsealed:
+        say(f"{verified.unsealed:,} newer ones are not sealed yet: nothing shows whether one was removed or changed")
+    if verified.numbers_without_event:
+        numbers = number_of(verified.numbers_without_event, "number")
         say(f"{numbers} after the last event were given out and are at none: rolled back, or removed before a seal")
-    if found.seals and not found.heads and not roots:
+    if verified.seals and not verified.heads and not roots:
         say("no head of the trail is kept outside the database: an end that was cut off would not be noticed")
-    for month in found.not_looked_at:
+    for month in verified.not_looked_at:
         say(f"{month:%Y-%m} is not in the database any more, and was not looked at")
 
 
-def _asked(
+def _filters(
     action: Action | None,
     type_: str | None,
     resource: str | None,
@@ -332,7 +332,7 @@ def _asked(
     until: str | None,
     text: str | None,
 ) -> dict[str, Any]:
-    return given(
+    return drop_none(
         action=action,
         resource_type=type_,
         resource_id=resource,
@@ -344,17 +344,17 @@ def _asked(
     )
 
 
-async def _by(api: Api, asked: dict[str, Any], user: str | None) -> dict[str, Any]:
+async def _by(api: Api, filters: dict[str, Any], user: str | None) -> dict[str, Any]:
     """The same, of this user alone."""
     if user is None:
-        return asked
+        return filters
     try:
-        return {**asked, "user_id": await user_id_of(api, user)}
+        return {**filters, "user_id": await user_id_of(api, user)}
     except (NotFound, Invalid):
         # Strangers and those of an imported trail have no account here.
         if not await api.list(_EVENTS, {"user_id": user}, limit=1):
             raise
-        return {**asked, "user_id": user}
+        return {**filters, "user_id": user}
 
 
 def _read_roots(file: Path) -> Mapping[int, bytes]:
@@ -374,7 +374,7 @@ def _writing(file: Path | None, *, force: bool) -> Iterator[BinaryIO]:
     try:
         stream = file.open("wb" if force else "xb")
     except FileExistsError as exc:
-        raise Invalid(f"{file} is there already: --force replaces it.") from exc
+        raise Invalid(f"{file} exists: --force replaces it.") from exc
     except OSError as exc:
         raise Invalid(f"{file} cannot be written: {exc.strerror}.") from exc
     with stream:

@@ -36,7 +36,7 @@ def import_(
     map_type: Annotated[
         list[str] | None, typer.Option(help="What a resource type there is here, as theirs=ours. Repeatable.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be imported.")] = False,
     accept_skipped: Annotated[
         bool, typer.Option("--accept-skipped", help="Import the others although some rows cannot be events.")
     ] = False,
@@ -45,7 +45,7 @@ def import_(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Import a legacy audit_logs table. Run again, it goes on where it stopped, or adds nothing."""
+    """Import a legacy audit_logs table. A repeated run continues where the last one stopped, or adds nothing."""
     legacy = DatabaseConfig(url, role="audit import", statement_timeout=timedelta(days=1), named="--from")
     plan = ImportPlan(
         table=table,
@@ -129,8 +129,8 @@ def _duration(text: str) -> timedelta:
         raise Invalid(f"--since takes a duration like 90d or 2160h, not {text!r}.") from None
 
 
-def _names(given: list[str] | None, ours: type[Word]) -> dict[str, Word]:
+def _names(pairs: list[str] | None, ours: type[Word]) -> dict[str, Word]:
     try:
-        return {theirs: ours(value) for theirs, _, value in (text.rpartition("=") for text in given or ())}
+        return {theirs: ours(value) for theirs, _, value in (text.rpartition("=") for text in pairs or ())}
     except ValueError as exc:
         raise Invalid(f"{exc}: ours are {', '.join(ours)}.") from None

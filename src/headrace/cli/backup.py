@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from headrace.cli.files_wiring import files_storage
-from headrace.cli.keeping import archive_bucket_options, archive_config
 from headrace.cli.opening import Deployment, data_folder, database_of, load_settings, operator, run
 from headrace.cli.output import LOOKING, Json, bytes_bar, number_of, out, print_json, progress, say
+from headrace.cli.retention_settings import archive_bucket_options, archive_config
 from headrace.cli.wiring import SecretKeyMissing, audit_heads, secret_key, trusted_keys
 from headrace.database import Database
 from headrace.embedded_postgres import programs
@@ -37,9 +37,13 @@ def backup(
     key = _key(settings)
     with _written_to(place, settings, force=force) as file, ExitStack() as stack:
         with progress(LOOKING) as report:
-            found = stack.enter_context(database_of(settings, role="backup", report=report))
+            deployment = stack.enter_context(database_of(settings, role="backup", report=report))
         source = taking.Source(
-            found.administrator, files_storage(settings), archive_config(settings), key, _dump(settings, found)
+            deployment.administrator,
+            files_storage(settings),
+            archive_config(settings),
+            key,
+            _dump(settings, deployment),
         )
         with bytes_bar("backing up") as done:
             manifest = run(taking.take(source, file, replacing=force, report=done))
@@ -61,7 +65,7 @@ def backup(
 
 def restore(
     place: Place,
-    replace: Annotated[bool, typer.Option("--replace", help="Delete what is in the target first.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Delete the contents of the target first.")] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Then compare every row and file, and verify the audit trail and ledger.")
     ] = False,
@@ -80,9 +84,9 @@ def restore(
             where = str(settings.data_dir / "secret.key")
             restoring.refuse_other_key(manifest, _key(settings), where=where)
         with progress(LOOKING) as report:
-            found = stack.enter_context(database_of(settings, role="restore", report=report, make=True))
+            deployment = stack.enter_context(database_of(settings, role="restore", report=report, make=True))
         target = restoring.Target(
-            found.administrator,
+            deployment.administrator,
             files_storage(settings),
             archive_config(settings),
             settings.database_migrate_lock_timeout,
@@ -90,7 +94,7 @@ def restore(
         with bytes_bar("restoring") as done:
             work = restoring.restore(file, target, replacing=replace, verify=verify, report=done, say=_quiet)
             restored = run(work)
-        findings = run(_verify(settings, found)) if verify else []
+        findings = run(_verify(settings, deployment)) if verify else []
     _show(place, manifest, restored, findings, verified=verify, json=json)
     if findings:
         raise typer.Exit(1)
@@ -171,13 +175,13 @@ def _key(settings: Settings) -> bytes | None:
 _SERVERS_OWN = re.compile(r"^ALTER TABLE ONLY [^;]+ ALTER COLUMN [^;]+ SET \(pg_attver=\d+\);$", re.MULTILINE)
 
 
-def _dump(settings: Settings, found: Deployment) -> taking.DumpSchema:
+def _dump(settings: Settings, deployment: Deployment) -> taking.DumpSchema:
     options = ("--schema-only", "--no-publications", "--no-subscriptions", "--no-tablespaces", "--no-security-labels")
 
     def dump(words: Sequence[str], snapshot: str) -> str:
-        program = programs.find_for(found.administrator.url, "pg_dump", settings.postgres_binaries)
+        program = programs.find_for(deployment.administrator.url, "pg_dump", settings.postgres_binaries)
         status, text, complaint = programs.read(
-            program, found.administrator.url, [*options, f"--snapshot={snapshot}", *words]
+            program, deployment.administrator.url, [*options, f"--snapshot={snapshot}", *words]
         )
         if status != 0:
             raise BackupRefused(f"pg_dump failed: {' '.join(complaint.split())}")
@@ -186,8 +190,8 @@ def _dump(settings: Settings, found: Deployment) -> taking.DumpSchema:
     return dump
 
 
-async def _verify(settings: Settings, found: Deployment) -> list[str]:
-    async with await Database.connect(found.app) as db:
+async def _verify(settings: Settings, deployment: Deployment) -> list[str]:
+    async with await Database.connect(deployment.app) as db:
         return await verifying.verify(
             db,
             operator("restore --verify"),

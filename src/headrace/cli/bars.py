@@ -56,6 +56,6 @@ def progress_bars(count: int) -> Iterator[Bars]:
 
 @contextmanager
 def watched(doing: str) -> Iterator[OnProgress | None]:
-    """With a line that says how far it is, where it can be written over: a log wants one line for each file."""
-    with ending_in_order(), progress(doing) as said:
-        yield (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None
+    """A progress line on a terminal; in a log there is one line for each file."""
+    with ending_in_order(), progress(doing) as report:
+        yield (lambda percent: report(f"{doing}: {percent} %")) if err.is_terminal else None

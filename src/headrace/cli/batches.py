@@ -25,12 +25,12 @@ from headrace.removal.video.recognising import is_clip
 
 AnyReport = DocumentReport | Report | VideoReport
 
-POOR = "a poor result: look at it before you use it"
+POOR = "a poor result: check it before you use it"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the options ask for, for each kind of file; and what goes for all."""
+    """The options for each kind of file, and the common ones."""
 
     picture: Order
     document: DocumentOrder
@@ -58,16 +58,16 @@ def items_of(files: list[Path], to: Path | None) -> list[Item]:
     """Each file with its result's place. A folder stands for all files in it, and its results keep their places."""
     if len(files) == 1 and not files[0].is_dir():
         return [Item(files[0], target_of(files[0], to))]
-    found: list[tuple[Path, Path]] = []
-    for given in files:
-        if given.is_dir():
-            inside = sorted(each for each in given.rglob("*") if each.is_file() and not _is_left_out(each, to))
-            found += [(each, each.relative_to(given)) for each in inside]
+    names: list[tuple[Path, Path]] = []
+    for entry in files:
+        if entry.is_dir():
+            inside = sorted(each for each in entry.rglob("*") if each.is_file() and not _is_left_out(each, to))
+            names += [(each, each.relative_to(entry)) for each in inside]
         else:
-            found.append((given, Path(given.name)))
-    _require_folder([name for _, name in found], to)
+            names.append((entry, Path(entry.name)))
+    _require_folder([name for _, name in names], to)
     items = []
-    for file, name in found:
+    for file, name in names:
         target = target_of(file, None) if to is None else to / name
         if to is not None:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def items_of(files: list[Path], to: Path | None) -> list[Item]:
 
 
 def _is_left_out(file: Path, to: Path | None) -> bool:
-    """Hidden files, and the results of an earlier run: who cleans a folder again means what was in it."""
+    """Hidden files, and the results of an earlier run: cleaning a folder again means its sources."""
     if file.name.startswith(".") or (to is not None and file.is_relative_to(to)):
         return True
     stem = file.name.removesuffix(".preview.png") if file.name.endswith(".clean.preview.png") else file.stem
@@ -138,7 +138,7 @@ def _remove_one(item: Item, wanted: Wanted, bars: Bars, *, alone: bool) -> _Done
         # Most messages begin with the file.
         say(exc.message if exc.message.startswith(f"{item.file} ") else f"{item.file}: {exc.message}")
         return _failed(item, exc)
-    return _told(item, report, wanted)
+    return _done(item, report, wanted)
 
 
 def _summary(done: list[_Done]) -> str:
@@ -166,7 +166,7 @@ def _carried_out(item: Item, wanted: Wanted, on_progress: OnProgress | None) -> 
 
 
 def _same_mark(items: list[Item], wanted: Wanted, bars: Bars) -> dict[int, _Done]:
-    """The pictures among the files, all at once; those that the others say nothing of are left to be done alone."""
+    """The pictures among the files, all at once; those without a common finding are done one by one."""
     pictures = {
         number: item for number, item in enumerate(items) if not is_clip(item.file) and recognise(item.file) is None
     }
@@ -175,33 +175,33 @@ def _same_mark(items: list[Item], wanted: Wanted, bars: Bars) -> dict[int, _Done
             [replace(wanted.picture, source=str(each.file), result=str(each.target)) for each in pictures.values()],
             on_progress=bars.file(f"looking at {number_of(len(pictures), 'picture')} together"),
         )
-    told: dict[int, _Done] = {}
+    values: dict[int, _Done] = {}
     for (number, item), report in zip(pictures.items(), reports, strict=True):
         if report is not None:
-            told[number] = _told(item, report, wanted)
-    return told
+            values[number] = _done(item, report, wanted)
+    return values
 
 
-def _told(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
+def _done(item: Item, report: AnyReport, wanted: Wanted) -> _Done:
     poor = False
     if isinstance(report, VideoReport):
-        removed, warnings, said = report.outcome is Outcome.REMOVED, report.warnings, clips.summary(report)
+        removed, warnings, summary = report.outcome is Outcome.REMOVED, report.warnings, clips.summary(report)
     elif isinstance(report, DocumentReport):
         removed, warnings = report.outcome is Outcome.REMOVED, report.warnings
-        said = _of_document(report, wanted.document)
+        summary = _of_document(report, wanted.document)
     else:
         assert report.removal is not None
         removed, warnings = report.removal.removed, report.removal.warnings
-        said = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
+        summary = report.removal.reason or f"confidence {report.removal.confidence:.2f}"
         if report.removal.poor:
             poor = True
-            said += f"; {POOR}" if report.removal.doubt is None else f"; {report.removal.doubt}; {POOR}"
-    say(f"{item.target if removed else item.file}: {said}")
-    # Of a document they also say where nobody has looked.
+            summary += f"; {POOR}" if report.removal.doubt is None else f"; {report.removal.doubt}; {POOR}"
+    say(f"{item.target if removed else item.file}: {summary}")
+    # For a document the warnings also name the parts that were not searched.
     for warning in warnings if removed or isinstance(report, DocumentReport) else ():
         say(f"note: {warning}")
-    told = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
-    return _Done(removed, poor, told, _ending(report, removed=removed, poor=poor))
+    values = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
+    return _Done(removed, poor, values, _ending(report, removed=removed, poor=poor))
 
 
 _ENDINGS = (

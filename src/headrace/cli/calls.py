@@ -4,14 +4,13 @@ A command is written once. ``remote`` sends its requests to a server; ``inproces
 database of the settings, as an operator.
 """
 
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from headrace import ids
 from headrace.cli import place
-from headrace.cli.later import nothing_is_garbage
+from headrace.cli.later import gc_paused_while_importing
 from headrace.cli.requests import EVERYBODY, Answer, Api
 from headrace.errors import Invalid, NotFound
 
@@ -22,14 +21,12 @@ SYSTEM_NAME = "system"
 def perform(command: str, act: Callable[[Api], Awaitable[T]], *, needs_database: bool = True) -> T:
     """Do this where the command was sent to."""
     server = place.with_key()
-    # httpx loads its own command line, and with it half of Rich, unless that is not there.
-    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     if server is not None:
-        with nothing_is_garbage():
+        with gc_paused_while_importing():
             from headrace.cli import remote
 
         return remote.perform(server, act)
-    with nothing_is_garbage():
+    with gc_paused_while_importing():
         from headrace.cli import inprocess
 
     return inprocess.perform(command, act) if needs_database else inprocess.perform_without_database(command, act)
@@ -45,31 +42,31 @@ def _quoted(part: str) -> str:
     return part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="")
 
 
-def given(**values: Any) -> dict[str, Any]:
-    """What was said."""
+def drop_none(**values: Any) -> dict[str, Any]:
+    """The values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 async def user_id_of(api: Api, name: str | None) -> str | None:
-    """Whom a command means, by username or id. An id stands for itself: what is left of a deleted user has it still."""
+    """The id of the user that a command names, by username or id. Ids are used as they are: deleted users keep them."""
     if name is None or name == EVERYBODY or is_user_id(name):
         return name
     if name == SYSTEM_NAME:
         return ids.SYSTEM_USER
     refuse_address(name)
-    found = await api.list(path("admin", "users"), {"username": name}, limit=1)
-    if not found:
+    users = await api.list(path("admin", "users"), {"username": name}, limit=1)
+    if not users:
         raise no_such_user(name)
-    return str(found[0]["id"])
+    return str(users[0]["id"])
 
 
 async def owner_of(api: Api, name: str | None) -> dict[str, str]:
-    """The parameter of a list for the owner that a command names: in this process everybody's rows by default."""
-    return given(user_id=await user_id_of(api, name) or api.everybody)
+    """The parameter of a list for the owner that a command names: in this process the rows of all users by default."""
+    return drop_none(user_id=await user_id_of(api, name) or api.everybody)
 
 
 async def list_all(api: Api, path: str, params: Mapping[str, Any], *, limit: int) -> Sequence[Answer]:
-    """A list of everybody's rows in this process, of the caller's over the network."""
+    """A list of all users' rows in this process, of the caller's over the network."""
     return await api.list(path, {**params, **await owner_of(api, None)}, limit=limit)
 
 

@@ -24,7 +24,7 @@ Preview = Annotated[
         "--preview", help="Write a picture of before and after beside each result, as NAME.preview.png; of slides none."
     ),
 ]
-_MOST_SPANS = 4
+_MAX_SPANS = 4
 _LAST_FRAME = 2**31
 _WHEN = re.compile(
     r"(?P<first>\d{1,9})f-(?:(?P<last>\d{1,9})f)?|(?P<begins>\d{1,6}(?:\.\d+)?)-(?P<ends>\d{1,6}(?:\.\d+)?)?"
@@ -62,18 +62,18 @@ def placed(box: Rectangle, when: str | None) -> Placed:
     """A box with its time: ``3-8.5`` are seconds, ``75f-200f`` frames, and an end that is left out is the clip's."""
     if when is None:
         return Placed(box)
-    found = _WHEN.fullmatch(when)
-    if found is None:
+    match = _WHEN.fullmatch(when)
+    if match is None:
         raise ValueError(when)
-    if found["first"] is not None:
-        return Placed(box, frames=(int(found["first"]), int(found["last"] or _LAST_FRAME)))
-    return Placed(box, float(found["begins"]), float(found["ends"]) if found["ends"] else None)
+    if match["first"] is not None:
+        return Placed(box, frames=(int(match["first"]), int(match["last"] or _LAST_FRAME)))
+    return Placed(box, float(match["begins"]), float(match["ends"]) if match["ends"] else None)
 
 
-def detect(asked: VideoOrder, *, json: bool) -> None:
-    """Print what may be a mark in a clip; exits with 1 if nothing is."""
-    with watched(f"looking at {asked.source}") as on_progress:
-        report = confined_videos.carry_out(asked, on_progress=on_progress)
+def detect(order: VideoOrder, *, json: bool) -> None:
+    """Print the possible marks in a clip; exits with 1 if there are none."""
+    with watched(f"looking at {order.source}") as on_progress:
+        report = confined_videos.carry_out(order, on_progress=on_progress)
     if json:
         print_json(report.as_json())
     elif report.candidates:
@@ -106,5 +106,5 @@ def _row(each: Candidate) -> tuple[object, ...]:
 
 
 def _spans(each: Candidate) -> str:
-    told = ", ".join(f"{begins:.1f}-{ends:.1f} s" for begins, ends in each.spans[:_MOST_SPANS])
-    return told + (", …" if len(each.spans) > _MOST_SPANS else "")
+    parts = ", ".join(f"{begins:.1f}-{ends:.1f} s" for begins, ends in each.spans[:_MAX_SPANS])
+    return parts + (", …" if len(each.spans) > _MAX_SPANS else "")

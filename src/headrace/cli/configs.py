@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.cli.requests import Api
 from headrace.errors import Invalid
@@ -20,15 +20,15 @@ User = Annotated[str | None, typer.Option(help="For this user, by username or id
 
 @app.command()
 def keys(json: Json = False) -> None:
-    """What can be set, and what holds where nothing is set."""
+    """List the config keys with their defaults."""
     where = path("admin", "configs", "keys")
-    found = perform("configs keys", lambda api: api.list(where, limit=None), needs_database=False)
+    rows = perform("configs keys", lambda api: api.list(where, limit=None), needs_database=False)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("key", "default", "meaning"),
-        [(key["key"], orjson.dumps(key["default"]).decode(), key["description"]) for key in found],
+        [(key["key"], orjson.dumps(key["default"]).decode(), key["description"]) for key in rows],
     )
 
 
@@ -39,8 +39,8 @@ def list_(
     json: Json = False,
 ) -> None:
     """Values that are set, newest first."""
-    asked = given(key=key)
-    _print_all(perform("configs list", lambda api: api.list(path("admin", "configs"), asked, limit=limit)), json=json)
+    filters = drop_none(key=key)
+    _print_all(perform("configs list", lambda api: api.list(path("admin", "configs"), filters, limit=limit)), json=json)
 
 
 @app.command()
@@ -99,9 +99,9 @@ def _switch(command: str, key: str, tenant: str | None, user: str | None, *, is_
 
     async def act(api: Api) -> Any:
         scope = await _scope(api, tenant, user)
-        found = await api.ask("GET", where, params=scope)
-        body = {"value": found["value"], "is_active": is_active}
-        return await api.ask("PUT", where, params=scope, body=body, version=found["version"])
+        result = await api.ask("GET", where, params=scope)
+        body = {"value": result["value"], "is_active": is_active}
+        return await api.ask("PUT", where, params=scope, body=body, version=result["version"])
 
     return perform(command, act)
 
@@ -128,9 +128,9 @@ def _print(config: Mapping[str, Any], *, json: bool) -> None:
         _print_all([config], json=False)
 
 
-def _print_all(found: Sequence[Mapping[str, Any]], *, json: bool) -> None:
+def _print_all(rows: Sequence[Mapping[str, Any]], *, json: bool) -> None:
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("key", "for", "version", "value", ""),
@@ -142,6 +142,6 @@ def _print_all(found: Sequence[Mapping[str, Any]], *, json: bool) -> None:
                 orjson.dumps(config["value"]).decode(),
                 "" if config["is_active"] else "not active",
             )
-            for config in found
+            for config in rows
         ],
     )

@@ -1,7 +1,7 @@
 """From settings to what operators are shown: findings, settings, checks of the trail."""
 
 from headrace.audit.verifying import VerifyMode
-from headrace.cli.keeping import retention_config
+from headrace.cli.retention_settings import retention_config
 from headrace.cli.wiring import audit_heads, trusted_keys
 from headrace.operations.doctor import DoctorConfig
 from headrace.operations.overview.model import ShownSetting
@@ -21,7 +21,7 @@ def operators(chosen: Settings) -> Operators:
 
 
 def shown_settings(chosen: Settings) -> tuple[ShownSetting, ...]:
-    """Every setting with what is in force; of a secret only whether there is one."""
+    """Every setting with its value in force; secrets only as set or unset."""
     return tuple(
         ShownSetting(
             name=f"{PREFIX}{name.upper()}",

@@ -54,9 +54,9 @@ def url(
     """Print the address of the database, password and all: for `psql "$(headrace database url)"`, or a program."""
     with (
         progress(LOOKING) as report,
-        database_of(load_settings(), role="url", report=report) as found,
+        database_of(load_settings(), role="url", report=report) as deployment,
     ):
-        address = (found.owner if owner else found.app).url
+        address = (deployment.owner if owner else deployment.app).url
         print_done({"url": address}, address, json=json)
 
 
@@ -69,9 +69,9 @@ def psql(words: Words = None, owner: Owner = False) -> None:
     """Open psql on the database, with its address and password: `headrace database psql -- -c "SELECT 1"`."""
     settings = load_settings()
     program = programs.find("psql", settings.postgres_binaries)
-    with progress(LOOKING) as report, database_of(settings, role="psql", report=report) as found:
+    with progress(LOOKING) as report, database_of(settings, role="psql", report=report) as deployment:
         report.stop()
-        status = programs.run(program, (found.owner if owner else found.app).url, words or [])
+        status = programs.run(program, (deployment.owner if owner else deployment.app).url, words or [])
     raise typer.Exit(status)
 
 
@@ -89,10 +89,13 @@ def dump(
     draft = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
     try:
         os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with progress("dumping the database") as report, database_of(settings, role="dump", report=report) as found:
+        with (
+            progress("dumping the database") as report,
+            database_of(settings, role="dump", report=report) as deployment,
+        ):
             options = ["--format=custom", f"--file={draft}", *(words or [])]
-            program = programs.find_for(found.administrator.url, "pg_dump", settings.postgres_binaries)
-            status, _, complaint = programs.read(program, found.administrator.url, options)
+            program = programs.find_for(deployment.administrator.url, "pg_dump", settings.postgres_binaries)
+            status, _, complaint = programs.read(program, deployment.administrator.url, options)
         if status != 0:
             raise DumpFailed(f"pg_dump failed, and left no file: {' '.join(complaint.split())}")
         draft.replace(file)
@@ -125,15 +128,15 @@ def schema(
     password = secrets.token_urlsafe(24)
     with (
         progress(LOOKING) as report,
-        database_of(load_settings(), role="schema", report=report) as found,
+        database_of(load_settings(), role="schema", report=report) as deployment,
     ):
-        address = _as(name, password, found.app.url)
+        address = _as(name, password, deployment.app.url)
         if sql:
-            database = urlsplit(found.app.url).path.lstrip("/")
+            database = urlsplit(deployment.app.url).path.lstrip("/")
             lines = [f"-- {address}", *(f"{line};" for line in _statements(name, password, database))]
             out.print("\n".join(lines))
             return
-        run(_make(found, name, password, new_password=new_password))
+        run(_make(deployment, name, password, new_password=new_password))
     if json:
         print_json({"schema": name, "role": name, "url": address})
     else:
@@ -149,9 +152,9 @@ def _statements(name: str, password: str, database: str) -> list[str]:
     ]
 
 
-async def _make(found: Deployment, name: str, password: str, *, new_password: bool) -> None:
-    await migrations.verify_current(found.app)
-    async with await Database.connect(found.administrator) as db:
+async def _make(deployment: Deployment, name: str, password: str, *, new_password: bool) -> None:
+    await migrations.verify_current(deployment.app)
+    async with await Database.connect(deployment.administrator) as db:
         try:
             async with db.transaction() as tx:
                 await _make_in(tx, name, password, new_password=new_password)

@@ -8,7 +8,7 @@ import typer
 
 from headrace.accounts.model import DeletionStatus
 from headrace.cli import place
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.requests import Api
@@ -52,16 +52,16 @@ def deletions(
     json: Json = False,
 ) -> None:
     """List deletions of accounts, newest first."""
-    asked = given(status=status)
-    found = perform("admin deletions", lambda api: api.list(path("admin", "deletions"), asked, limit=limit))
+    filters = drop_none(status=status)
+    rows = perform("admin deletions", lambda api: api.list(path("admin", "deletions"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("user", "status", "due", "steps done", ""),
         [
             (each["user_id"], each["status"], when(each["due_at"]), ", ".join(each["steps_done"]), each["obstacle"])
-            for each in found
+            for each in rows
         ],
     )
 
@@ -87,10 +87,10 @@ def _print(deletion: Mapping[str, Any], *, json: bool) -> None:
     if json:
         print_json(deletion)
         return
-    said = {
+    outcomes = {
         "WAITING": f"is deleted from {when(deletion['due_at'])} on; until then, `headrace admin keep` undoes it",
-        "RUNNING": f"is being deleted: {deletion['obstacle'] or 'any running Headrace goes on with it'}",
+        "RUNNING": f"is being deleted: {deletion['obstacle'] or 'any running Headrace continues it'}",
         "COMPLETED": "is deleted",
         "CANCELED": "is kept",
     }
-    out.print(f"{deletion['user_id']} {said[deletion['status']]}", soft_wrap=True)
+    out.print(f"{deletion['user_id']} {outcomes[deletion['status']]}", soft_wrap=True)

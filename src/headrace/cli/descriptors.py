@@ -4,11 +4,11 @@ import resource
 
 
 def allow_descriptors(number: int) -> int:
-    """Let this process open so many files, as far as it may; gives how many it can. Never lowers what was allowed."""
+    """Raise this process's limit of open files as far as permitted; gives the new limit. Never lowers it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= number:
         return number
     allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    # The usual 1024 is there for programs that use select(); uvloop does not.
+    # The usual 1024 is meant for programs that use select(); uvloop does not.
     resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
     return allowed

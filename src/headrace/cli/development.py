@@ -1,4 +1,4 @@
-"""What `headrace up` allows on a machine of one's own, where nobody else can come in."""
+"""What `headrace up` permits on a developer's machine, which others cannot reach."""
 
 from ipaddress import ip_address
 
@@ -6,8 +6,8 @@ from headrace.settings import Settings
 
 
 def for_development(settings: Settings) -> Settings:
-    """The same, with receivers of webhooks on this machine and open registration, where the API listens to this machine
-    alone. What somebody has said stays as it is."""
+    """The same settings, with webhook receivers on this machine and open registration, if the API listens on this
+    machine only. Explicit settings stay as they are."""
     behind_proxy = settings.api_public_url is not None or bool(settings.api_trusted_proxies)
     local = _is_loopback(settings.api_host) and not behind_proxy
     chosen: dict[str, object] = {}

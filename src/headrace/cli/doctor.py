@@ -47,7 +47,7 @@ def doctor(json: Json = False) -> None:
             database_of(settings, role="doctor", report=report) as deployment,
         ):
             findings += run(_look_at_database(deployment, settings))
-    findings = list({finding.check: finding for finding in findings}.values())  # what is found last knows most
+    findings = list({finding.check: finding for finding in findings}.values())  # the last one is the most precise
     if json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -59,7 +59,7 @@ def doctor(json: Json = False) -> None:
 def _storage(settings: Settings) -> Finding:
     try:
         folder = settings.data_dir.resolve()
-        if not folder.exists():  # whoever only looks makes none
+        if not folder.exists():  # a check creates nothing
             return _no_storage_yet(folder)
         folder = data_folder(settings)
         probe = folder / ".doctor"

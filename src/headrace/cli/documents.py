@@ -16,7 +16,7 @@ Only = Annotated[
     list[int] | None, typer.Option(help="Take off only this candidate, as detect numbers them. Repeatable.", min=1)
 ]
 ModeOption = Annotated[
-    Mode, typer.Option(help="auto takes off what is certain; manual, of documents, only what --only names.")
+    Mode, typer.Option(help="auto removes certain marks; manual, for documents, only the marks named by --only.")
 ]
 Pages = Annotated[
     str | None, typer.Option(help="Of documents, change only these pages: 2-9, or 1,4-6.", metavar="RANGES")
@@ -33,7 +33,7 @@ BreakSignature = Annotated[
 ]
 
 _RANGE = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
-_MOST_PAGES_TOLD = 6
+_MAX_PAGES_LISTED = 6
 
 
 def is_document(file: Path) -> bool:
@@ -73,18 +73,18 @@ def read_password(file: Path | None) -> str | None:
 def _ranges(text: str | None) -> tuple[tuple[int, int], ...]:
     if text is None:
         return ()
-    found = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
-    ranges = [(int(each[1]), int(each[2] or each[1])) for each in found if each is not None]
-    if len(ranges) < len(found) or any(first < 1 or last < first for first, last in ranges):
+    matches = [_RANGE.fullmatch(part.strip()) for part in text.split(",")]
+    ranges = [(int(each[1]), int(each[2] or each[1])) for each in matches if each is not None]
+    if len(ranges) < len(matches) or any(first < 1 or last < first for first, last in ranges):
         raise typer.BadParameter(f"{text} is not pages such as 2-9 or 1,4-6", param_hint="--pages")
     return tuple(ranges)
 
 
-def detect(asked: DocumentOrder, *, json: bool) -> None:
-    """Print what may be a mark in a document; exits with 1 if nothing is."""
-    file = asked.source
+def detect(order: DocumentOrder, *, json: bool) -> None:
+    """Print the possible marks in a document; exits with 1 if there are none."""
+    file = order.source
     with watched(f"looking at {file}") as on_progress:
-        report = confined_documents.carry_out(asked, on_progress=on_progress)
+        report = confined_documents.carry_out(order, on_progress=on_progress)
     if json:
         print_json(report.as_json())
     elif report.candidates:
@@ -114,8 +114,8 @@ def _pages(pages: tuple[int, ...]) -> str:
         return "none"
     if len(pages) > 1 and pages[-1] - pages[0] == len(pages) - 1:
         return f"{pages[0]}-{pages[-1]}"
-    more = ", …" if len(pages) > _MOST_PAGES_TOLD else ""
-    return ", ".join(str(page) for page in pages[:_MOST_PAGES_TOLD]) + more
+    more = ", …" if len(pages) > _MAX_PAGES_LISTED else ""
+    return ", ".join(str(page) for page in pages[:_MAX_PAGES_LISTED]) + more
 
 
 def _place(box: Box) -> str:

@@ -4,14 +4,14 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.calls import given, list_all, path, perform
+from headrace.cli.calls import drop_none, list_all, path, perform
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.tasks import for_each
 from headrace.cli.times import instant_or_utc
 from headrace.cli.words import one_of
 
-app = typer.Typer(help="The runs of schedules: look at them, cancel them.", no_args_is_help=True)
+app = typer.Typer(help="The runs of schedules: list and cancel them.", no_args_is_help=True)
 
 RunId = Annotated[str, typer.Argument(metavar="EXECUTION", help="The run's id: exe_….")]
 RunIds = Annotated[list[str], typer.Argument(metavar="EXECUTION...", help="The runs' ids: exe_….")]
@@ -25,17 +25,15 @@ def list_(
     status: Annotated[
         list[str] | None, one_of(offered=_STATUSES, help="Only these; say it several times for several.")
     ] = None,
-    trigger: Annotated[
-        str | None, one_of(offered=("scheduled", "manual"), help="Only what was fired like this.")
-    ] = None,
-    type_: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
-    since: Annotated[str | None, typer.Option(help="Only what was due from this time on.")] = None,
-    until: Annotated[str | None, typer.Option(help="Only what was due before this time.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
+    trigger: Annotated[str | None, one_of(offered=("scheduled", "manual"), help="Only runs with this trigger.")] = None,
+    type_: Annotated[str | None, typer.Option("--type", help="Only runs of this type.")] = None,
+    since: Annotated[str | None, typer.Option(help="Only runs due from this time on.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only runs due before this time.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of runs.")] = 20,
     json: Json = False,
 ) -> None:
     """List runs, those that were due last first."""
-    asked = given(
+    filters = drop_none(
         schedule_id=schedule,
         status=status or None,
         trigger=trigger,
@@ -43,9 +41,9 @@ def list_(
         due_after=None if since is None else instant_or_utc(since, "--since").isoformat(),
         due_before=None if until is None else instant_or_utc(until, "--until").isoformat(),
     )
-    found = perform("executions list", lambda api: list_all(api, path("executions"), asked, limit=limit))
+    rows = perform("executions list", lambda api: list_all(api, path("executions"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "schedule", "status", "due", "attempt", "took", "trigger", "error"),
@@ -60,7 +58,7 @@ def list_(
                 run["trigger_type"],
                 (run["error_message"] or "").partition("\n")[0][:60],
             )
-            for run in found
+            for run in rows
         ],
     )
 
@@ -77,7 +75,7 @@ def show(run_id: RunId, json: Json = False) -> None:
 
 @app.command()
 def cancel(run_ids: RunIds, json: Json = False) -> None:
-    """Cancel runs: one that waits is over at once, one that runs is told to stop."""
+    """Cancel runs: a waiting one ends at once, a running one is asked to stop."""
     canceled = perform(
         "executions cancel",
         lambda api: for_each(api, "POST", run_ids, lambda run_id: path("executions", run_id, "cancel")),
@@ -86,13 +84,13 @@ def cancel(run_ids: RunIds, json: Json = False) -> None:
         print_json(canceled)
         return
     for run in canceled:
-        said = f"is {run['status']}" if run["finished_at"] else "is told to stop"
-        out.print(f"{run['id']} {said}")
+        outcome = f"is {run['status']}" if run["finished_at"] else "is asked to stop"
+        out.print(f"{run['id']} {outcome}")
 
 
 @app.command()
 def why(run_id: RunId, json: Json = False) -> None:
-    """Why a run is not running: the first reason is the one to look at first."""
+    """Show why a run is not running, the most important reason first."""
     explained = perform("executions why", lambda api: api.ask("GET", path("executions", run_id, "why")))
     if json:
         print_json(explained)

@@ -22,12 +22,12 @@ from headrace.settings import Settings
 
 log = logs.get(__name__)
 
-_MOST_COUNTED = 100_000
+_MAX_COUNTED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What one or several worker processes have done since they started, and what they do now."""
+    """The finished and running tasks of one or several worker processes since their start."""
 
     running: int = 0
     finished: int = 0
@@ -74,26 +74,26 @@ class Display(Protocol):
 # -- measuring
 
 
-Look = Callable[[], tuple[int, Totals]]
-"""How many processes there are now, and what they have done."""
+ReadFigures = Callable[[], tuple[int, Totals]]
+"""The number of processes, and their totals."""
 
-# Tasks that could start now; counted to a limit, because nobody needs the last digit of millions.
+# Tasks that could start now; counted up to a limit, because the last digit of millions is useless.
 WAITING = f"""
 SELECT count(*) FROM (
   SELECT FROM headrace.task_queue AS q
   JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id
   WHERE q.worker IS NULL AND q.run_at <= now() AND ($1::text[] IS NULL OR lane.queue = ANY ($1))
-  LIMIT {_MOST_COUNTED}
+  LIMIT {_MAX_COUNTED}
 ) AS waiting
 """
 
 
 @asynccontextmanager
 async def reporting(
-    display: Display, look: Look, db: Database, queues: Sequence[str] | None, *, stop: asyncio.Event
+    display: Display, read: ReadFigures, db: Database, queues: Sequence[str] | None, *, stop: asyncio.Event
 ) -> AsyncIterator[None]:
-    """Show the figures meanwhile. When nobody reads them any more, which is how a pipe says so, ``stop`` is set."""
-    loop = asyncio.create_task(_report(display, look, db, queues, stop))
+    """Show the figures meanwhile. When the reader of a pipe closes it, ``stop`` is set."""
+    loop = asyncio.create_task(_report(display, read, db, queues, stop))
     try:
         yield
     finally:
@@ -103,13 +103,13 @@ async def reporting(
 
 
 async def _report(
-    display: Display, look: Look, db: Database, queues: Sequence[str] | None, stop: asyncio.Event
+    display: Display, read: ReadFigures, db: Database, queues: Sequence[str] | None, stop: asyncio.Event
 ) -> None:
-    _, before = look()
+    _, before = read()
     then = time.monotonic()
     while True:
         await asyncio.sleep(display.every)
-        processes, totals = look()
+        processes, totals = read()
         now = time.monotonic()
         rate = max(0.0, (totals.finished - before.finished) / (now - then))
         before, then = totals, now
@@ -175,7 +175,7 @@ class LiveLine:
 
     def show(self, figures: Figures) -> None:
         totals = figures.totals
-        waiting = "?" if figures.waiting is None else f"{figures.waiting:,}{'+' * (figures.waiting >= _MOST_COUNTED)}"
+        waiting = "?" if figures.waiting is None else f"{figures.waiting:,}{'+' * (figures.waiting >= _MAX_COUNTED)}"
         parts = [
             f"{figures.per_second:,.0f} tasks/s",
             f"{totals.running:,} running",
@@ -215,7 +215,7 @@ def display_for(settings: Settings, *, json: bool, pipe: int | None = None) -> I
         yield LogLines()
     else:
         with Live(console=err, auto_refresh=False, transient=True, redirect_stdout=out.is_terminal) as live:
-            # What is logged or printed meanwhile goes above the line: through the stream that Rich has put in place.
+            # Log and print output meanwhile goes above the line: through the stream that Rich has put in place.
             logs.configure(format=settings.log_format, level=settings.log_level)
             yield LiveLine(live)
         logs.configure(format=settings.log_format, level=settings.log_level)

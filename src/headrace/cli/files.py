@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, list_all, path, perform
+from headrace.cli.calls import drop_none, list_all, path, perform
 from headrace.cli.output import Json, bytes_bar, out, print_json, print_table, say
 from headrace.cli.requests import Api
 from headrace.cli.showing import minute
@@ -35,7 +35,7 @@ def put(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Send files and print their ids. Interrupted, the same command goes on where it was: what has arrived stays on the
+    """Send files and print their ids. An interrupted command continues when repeated: received parts stay on the
     server for a day."""
     if name is not None and len(paths) > 1:
         raise Invalid("--name is for one file.")
@@ -69,20 +69,20 @@ def get(
     to: Annotated[
         Path | None, typer.Option("--to", "-o", help="Where to write it; a folder, or a new file. Its name by default.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     json: Json = False,
 ) -> None:
-    """Fetch a file. Interrupted, the same command goes on where it was."""
+    """Fetch a file. An interrupted command continues when repeated."""
 
     async def act(api: Api) -> Path:
         files = _files(api)
-        found = await files.get(file_id)
-        target = _target(found, to)
+        file = await files.get(file_id)
+        target = _target(file, to)
         if not target.parent.is_dir():
             raise Invalid(f"There is no folder {target.parent}: make it first.")
         if target.exists() and not force:
-            raise Invalid(f"{target} is there already: --force replaces it.")
-        with bytes_bar(found.name) as report:
+            raise Invalid(f"{target} exists: --force replaces it.")
+        with bytes_bar(file.name) as report:
             await files.download(file_id, target, on_progress=report)
         return target
 
@@ -93,9 +93,9 @@ def get(
         out.print(str(target))
 
 
-def _target(found: "File", to: Path | None) -> Path:
+def _target(file: "File", to: Path | None) -> Path:
     # The last part of it alone: a name is what its uploader wrote.
-    own = Path(found.name).name or found.id
+    own = Path(file.name).name or file.id
     if to is None:
         return Path(own)
     return to / own if to.is_dir() else to
@@ -109,10 +109,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """Everybody's files (over an API your own), newest first."""
-    asked = given(name=name, media_type=media_type and media_type.upper())
-    found = perform("files list", lambda api: list_all(api, path("assets"), asked, limit=limit))
+    filters = drop_none(name=name, media_type=media_type and media_type.upper())
+    rows = perform("files list", lambda api: list_all(api, path("assets"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "name", "kind", "size", "uploaded", "until"),
@@ -125,19 +125,19 @@ def list_(
                 minute(file["created_at"]),
                 minute(file["expire_at"]),
             )
-            for file in found
+            for file in rows
         ],
     )
 
 
 @app.command()
 def show(file_id: FileId, json: Json = False) -> None:
-    """What is known of a file."""
-    found = perform("files show", lambda api: api.ask("GET", path("assets", file_id)))
+    """Show a file's facts."""
+    result = perform("files show", lambda api: api.ask("GET", path("assets", file_id)))
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        print_table(("", ""), [*found.items()])
+        print_table(("", ""), [*result.items()])
 
 
 @app.command()
@@ -150,7 +150,7 @@ def link(
 ) -> None:
     """Print a link for reading the file without logging in, until it expires."""
     seconds = None if hours is None else max(1, int(hours * 3600))
-    body = {**given(expires_in=seconds), "inline": inline, "preview": preview}
+    body = {**drop_none(expires_in=seconds), "inline": inline, "preview": preview}
     made = perform("files link", lambda api: api.ask("POST", path("assets", file_id, "links"), body=body))
     if json:
         print_json(made)
@@ -176,5 +176,5 @@ def delete(
 
 
 def _plain(file: "File") -> dict[str, Any]:
-    found = dataclasses.asdict(file)
-    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found.items()}
+    fields = dataclasses.asdict(file)
+    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in fields.items()}

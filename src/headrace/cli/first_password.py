@@ -13,7 +13,7 @@ from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.loops import repeat
 
-_LOOK_EVERY = timedelta(seconds=2)
+_CHECK_INTERVAL = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class FirstPassword:
         return cls(folder / "first-password")
 
     def keep(self, admin: FirstAdmin) -> None:
-        """Written before the administrator is committed: a crash in between must not leave one whom nobody knows."""
+        """Write the password before the administrator is committed: a crash in between must not lose it."""
         files.write(self.file, f"{admin.user.username}\n{admin.password}\n", durable=True)
 
     def read(self) -> tuple[str, str] | None:
@@ -36,7 +36,7 @@ class FirstPassword:
         return (lines[0], lines[1]) if len(lines) == 2 else None
 
     async def forget_if_used(self, db: Database) -> None:
-        """Remove it once somebody has logged in, or the password was replaced: then it is of no use to its owner."""
+        """Remove it after the first login, or after the password was replaced: then it is no longer needed."""
         if (kept := self.read()) is None:
             return
         async with db.transaction(readonly=True) as tx:
@@ -46,18 +46,18 @@ class FirstPassword:
 
     @asynccontextmanager
     async def watched(self, config: DatabaseConfig) -> AsyncIterator[None]:
-        """Look now and then whether it was used."""
+        """Check periodically whether it was used."""
         if not self.file.exists():
             yield
             return
         async with await Database.connect(replace(config.for_role("up"), pool_min=0, pool_max=1)) as db:
-            looking = asyncio.create_task(
-                repeat(lambda: self.forget_if_used(db), _LOOK_EVERY, failed="first_password.not_checked")
+            watching = asyncio.create_task(
+                repeat(lambda: self.forget_if_used(db), _CHECK_INTERVAL, failed="first_password.not_checked")
             )
             try:
                 yield
-                await self.forget_if_used(db)  # by whoever logged in just now
+                await self.forget_if_used(db)  # by a login just now
             finally:
-                looking.cancel()
+                watching.cancel()
                 with suppress(asyncio.CancelledError):
-                    await looking
+                    await watching

@@ -57,7 +57,7 @@ class JoinedDatabase(Database):
 
 @dataclass(frozen=True, slots=True)
 class LocalServices(Services):
-    """What routes are served with here. Cursors do not outlive the process; other keys need the deployment's secret."""
+    """The dependencies of routes here. Cursors do not outlive the process; other keys need the deployment's secret."""
 
     stored_secret: Callable[[], bytes] = field(kw_only=True, repr=False)
 
@@ -115,7 +115,7 @@ async def _perform(settings: Settings, deployment: Deployment, command: str, act
 
 @asynccontextmanager
 async def connected(settings: Settings, db: JoinedDatabase, who: Who, *, embedded: bool) -> AsyncIterator[LocalApi]:
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it notes each request
+    logging.getLogger("httpx2").setLevel(logging.WARNING)  # it notes each request
     from headrace.cli.transport import InProcess
 
     async with Parts(settings, db, embedded=embedded) as parts:

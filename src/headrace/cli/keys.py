@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from headrace.cli import place
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.passwords import read_password
 from headrace.cli.requests import ActingFor, Api
@@ -24,17 +24,17 @@ User = Annotated[
 @app.command("list")
 def list_(
     user: User = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of keys.")] = 100,
     json: Json = False,
 ) -> None:
-    """List the keys that work, newest first; without the keys themselves, which nobody has."""
+    """List the keys that work, newest first; without the secrets, which are not stored."""
 
     async def act(api: Api) -> Any:
         return await api.list(path("api-keys"), limit=limit, acting_for=await _whose(api, user))
 
-    found = perform("keys list", act)
+    rows = perform("keys list", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "name", "ends in", "scopes", "created", "expires", "last used"),
@@ -48,15 +48,15 @@ def list_(
                 when(key["expires_at"]) or "never",
                 when(key["last_used_at"]) or "never",
             )
-            for key in found
+            for key in rows
         ],
     )
 
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="What it is for; unique among the user's keys.")],
-    scope: Annotated[list[str], typer.Option(help="What it may do: tasks:read, tasks:write, …. Repeatable.")],
+    name: Annotated[str, typer.Argument(help="Its purpose; unique among the user's keys.")],
+    scope: Annotated[list[str], typer.Option(help="Its scopes: tasks:read, tasks:write, …. Repeatable.")],
     user: User = None,
     expires: Annotated[str | None, typer.Option(help="Until when: 2027-03-01T08:00:00Z. For ever by default.")] = None,
     login: Annotated[
@@ -65,8 +65,8 @@ def create(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make a key and print it. It is shown only now. Over an API only a person can: --login says who."""
-    body = given(
+    """Make a key and print it. It is shown only now. Over an API this needs a login: --login names the user."""
+    body = drop_none(
         name=name,
         scopes=[each for text in scope for each in text.replace(",", " ").split()],
         expires_at=None if expires is None else instant(expires, "--expires").isoformat(),
@@ -116,5 +116,5 @@ async def _whose(api: Api, user: str | None) -> ActingFor | None:
         return None
     if user is None:
         raise Invalid("Say whose keys with --user: a username, or an id.")
-    found = await api.ask("GET", path("admin", "users", str(await user_id_of(api, user))))
-    return ActingFor(found["id"], found["role"])
+    result = await api.ask("GET", path("admin", "users", str(await user_id_of(api, user))))
+    return ActingFor(result["id"], result["role"])

@@ -1,4 +1,4 @@
-"""Commands whose code is loaded when they are run: nobody waits for the web framework to be told what there is."""
+"""Commands whose code is loaded when they run: `--help` does not wait for the web framework to load."""
 
 import gc
 import sys
@@ -25,16 +25,16 @@ class Entry:
 
 
 @contextmanager
-def nothing_is_garbage() -> Iterator[None]:
-    """What is loaded here stays to the end: looking for garbage in it takes a third of the time until a command is
-    over, while it is loaded and when the process ends."""
-    looked_for = gc.isenabled()
+def gc_paused_while_importing() -> Iterator[None]:
+    """Loaded modules stay until exit: garbage collection among them takes a third of a command's time, while they are
+    loaded and when the process ends."""
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         _freeze_once()
-        if looked_for:
+        if was_enabled:
             gc.enable()
 
 
@@ -54,15 +54,15 @@ class Later(TyperCommand):
     @cached_property
     def loaded(self) -> Any:
         module, _, attribute = self._home.partition(":")
-        with nullcontext() if module in sys.modules else nothing_is_garbage():
-            found = getattr(import_module(module), attribute)
+        with nullcontext() if module in sys.modules else gc_paused_while_importing():
+            command = getattr(import_module(module), attribute)
         built: Any
-        if isinstance(found, typer.Typer):
-            built = typer.main.get_group(found)
+        if isinstance(command, typer.Typer):
+            built = typer.main.get_group(command)
             built.name = self.name
         else:
             alone = typer.Typer(add_completion=False)
-            alone.command(self.name)(found)
+            alone.command(self.name)(command)
             built = typer.main.get_command(alone)
         if self._afar:
             from headrace.cli.place import add_options
@@ -70,16 +70,16 @@ class Later(TyperCommand):
             add_options(built)
         return built
 
-    def make_context(self, *args: Any, **given: Any) -> Any:
-        return self.loaded.make_context(*args, **given)
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        return self.loaded.make_context(*args, **options)
 
 
 def group_of(entries: dict[str, Entry]) -> type[TyperGroup]:
     """The class of a group that has these commands."""
 
     class Group(TyperGroup):
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**given)
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
             self.commands.update({name: Later(name, entry) for name, entry in entries.items()})
 
     return Group

@@ -8,7 +8,7 @@ import typer
 
 from headrace.billing.model import EntitlementStatus, EntryStatus, Source
 from headrace.cli import place
-from headrace.cli.calls import given, owner_of, path, perform
+from headrace.cli.calls import drop_none, owner_of, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.requests import Api
@@ -41,7 +41,7 @@ def list_(
     json: Json = False,
 ) -> None:
     """Entries, newest first."""
-    wanted = entries_wanted(task, since, until) | given(entitlement_id=entitlement, status=status, source=source)
+    wanted = entries_wanted(task, since, until) | drop_none(entitlement_id=entitlement, status=status, source=source)
 
     async def act(api: Api) -> Sequence[Any]:
         return await api.list(path("usage"), {**wanted, **await owner_of(api, user)}, limit=limit)
@@ -56,14 +56,16 @@ def entitlements(
     limit: Limit = 100,
     json: Json = False,
 ) -> None:
-    """Who may use how much in which period, newest first."""
+    """List entitlements, the units of each user and period, newest first."""
 
     async def act(api: Api) -> Sequence[Any]:
-        return await api.list(path("entitlements"), {**given(status=status), **await owner_of(api, user)}, limit=limit)
+        return await api.list(
+            path("entitlements"), {**drop_none(status=status), **await owner_of(api, user)}, limit=limit
+        )
 
-    found = perform("ledger entitlements", act)
+    rows = perform("ledger entitlements", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("entitlement", "user", "plan", "left", "total", "from", "until", "status"),
@@ -78,7 +80,7 @@ def entitlements(
                 minute(each["period_end"]),
                 each["status"],
             )
-            for each in found
+            for each in rows
         ],
     )
 
@@ -91,7 +93,7 @@ def adjust(
     key: Annotated[str | None, typer.Option(help="The same key again changes nothing, within a month.")] = None,
     json: Json = False,
 ) -> None:
-    """Add units to a quota, or take away what is left of it; audited."""
+    """Add units to a quota, or remove unused ones; audited."""
     body = {"units": units, "reason": reason}
     where = path("admin", "entitlements", entitlement, "adjust")
     done = perform("ledger adjust", lambda api: api.ask("POST", where, body=body, key=key))
@@ -109,20 +111,20 @@ def verify(
 ) -> None:
     """Read the whole ledger and name what does not add up; exits with 1 if anything does not."""
     if place.server() is None and archives:
-        found = as_operator("ledger verify", _verify_with_archives)
+        result = as_operator("ledger verify", _verify_with_archives)
     else:
-        found = perform("ledger verify", lambda api: api.ask("POST", path("admin", "ledger", "verify")))
+        result = perform("ledger verify", lambda api: api.ask("POST", path("admin", "ledger", "verify")))
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        _print_verification(found)
-    if found["fault_count"]:
+        _print_verification(result)
+    if result["fault_count"]:
         raise typer.Exit(1)
 
 
 async def _verify_with_archives(session: OperatorSession) -> dict[str, Any]:
     from headrace.billing.schemas import VerificationOut
-    from headrace.cli.keeping import archive_config
+    from headrace.cli.retention_settings import archive_config
     from headrace.operations.ledger import verify_ledger
 
     storage = archive_config(session.settings)
@@ -131,24 +133,28 @@ async def _verify_with_archives(session: OperatorSession) -> dict[str, Any]:
     ).model_dump(mode="json")
 
 
-def _print_verification(found: Mapping[str, Any]) -> None:
+def _print_verification(verification: Mapping[str, Any]) -> None:
     seconds = (
-        datetime.fromisoformat(found["finished_at"]) - datetime.fromisoformat(found["started_at"])
+        datetime.fromisoformat(verification["finished_at"]) - datetime.fromisoformat(verification["started_at"])
     ).total_seconds()
-    for fault in found["faults"]:
+    for fault in verification["faults"]:
         out.print(f"{fault['kind']}: {fault['about']}: {fault['message']}", soft_wrap=True)
-    verdict = "all of it adds up" if found["fault_count"] == 0 else f"{found['fault_count']:,} things do not add up"
-    archived = f", {found['archived_months']} archived months" if found["archived_months"] else ""
+    verdict = (
+        "all of it adds up"
+        if verification["fault_count"] == 0
+        else f"{verification['fault_count']:,} things do not add up"
+    )
+    archived = f", {verification['archived_months']} archived months" if verification["archived_months"] else ""
     out.print(
-        f"{found['entries']:,} entries{archived} and {found['entitlements']:,} entitlements read in {seconds:.1f} s: "
-        f"{verdict}",
+        f"{verification['entries']:,} entries{archived} and {verification['entitlements']:,} entitlements read in "
+        f"{seconds:.1f} s: {verdict}",
         soft_wrap=True,
     )
 
 
 def entries_wanted(task: str | None, since: str | None, until: str | None) -> dict[str, Any]:
     """The parameters of a list of entries."""
-    return given(
+    return drop_none(
         task_id=task,
         since=None if since is None else instant_or_utc(since, "--since").isoformat(),
         until=None if until is None else instant_or_utc(until, "--until").isoformat(),

@@ -1,4 +1,4 @@
-"""``headrace locks``: who holds what, and holding a lock from a shell."""
+"""``headrace locks``: listing locks, and holding one from a shell."""
 
 import asyncio
 import os
@@ -10,18 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, list_all, path, perform, user_id_of
+from headrace.cli.calls import drop_none, list_all, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table, say
 from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, Invalid
 
-app = typer.Typer(help="Locks: who holds what; take, keep, release one.", no_args_is_help=True)
+app = typer.Typer(help="Locks: list, take, keep and release them.", no_args_is_help=True)
 
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The lock's name.")]
 _DAY_S = 24 * 3600
-_LONGEST_WAIT_S = 20.0  # of one request; the API allows 30
+_MAX_WAIT_S = 20.0  # of one request; the API allows 30
 Ttl = Annotated[float, typer.Option(min=1, max=_DAY_S, metavar="SECONDS", help="For how long, unless it is renewed.")]
 Wait = Annotated[float, typer.Option(min=0, max=_DAY_S, metavar="SECONDS", help="How long to wait for the lock.")]
 Purpose = Annotated[str | None, typer.Option(help="What for; others who wait can read it.")]
@@ -38,10 +38,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """Everybody's locks (over an API your own), newest first: those that are held and those that were."""
-    asked = given(key=key, status=status)
-    found = perform("locks list", lambda api: list_all(api, _LOCKS, asked, limit=limit))
+    filters = drop_none(key=key, status=status)
+    rows = perform("locks list", lambda api: list_all(api, _LOCKS, filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("key", "fence", "status", "holder", "purpose", "acquired", "left", "owner"),
@@ -56,7 +56,7 @@ def list_(
                 f"{lock['remaining_seconds']:,.1f} s" if lock["status"] == "ACTIVE" else None,
                 lock["user_id"],
             )
-            for lock in found
+            for lock in rows
         ],
     )
 
@@ -64,7 +64,7 @@ def list_(
 @app.command()
 def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, json: Json = False) -> None:
     """Take a lock (on the database the system's) and print its token."""
-    body = {"key": key, "ttl_seconds": ttl, "holder": _holder(), **given(purpose=purpose)}
+    body = {"key": key, "ttl_seconds": ttl, "holder": _holder(), **drop_none(purpose=purpose)}
     granted = perform("locks acquire", lambda api: _acquire(api, body, wait))
     if json:
         print_json(granted)
@@ -75,7 +75,7 @@ def acquire(key: Key, ttl: Ttl = 30, wait: Wait = 0, purpose: Purpose = None, js
 async def _acquire(api: Api, body: Mapping[str, Any], wait: float) -> Any:
     end = monotonic() + wait
     while True:
-        left = min(max(end - monotonic(), 0), _LONGEST_WAIT_S)
+        left = min(max(end - monotonic(), 0), _MAX_WAIT_S)
         try:
             return await api.ask("POST", _LOCKS, body={**body, "wait_seconds": left})
         except Conflict as exc:
@@ -110,7 +110,7 @@ def force_release(
 
 def _change(verb: str, body: Mapping[str, Any], done: str, *, user: str | None = None, json: bool) -> None:
     async def act(api: Api) -> Any:
-        owner = given(user_id=await user_id_of(api, user))
+        owner = drop_none(user_id=await user_id_of(api, user))
         return await api.ask("POST", path("locks", verb), body={**body, **owner})
 
     lock = perform(f"locks {verb}", act)

@@ -1,4 +1,4 @@
-"""What has to be done whoever runs: by every API process and every scheduler, beside what they are there for."""
+"""Maintenance that every API process and every scheduler performs beside its own work."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,16 +23,16 @@ from headrace.tasks.registry import Registry
 
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
-_LOOK_AHEAD_EVERY = timedelta(hours=1)
-_MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after it is over, whoever comes first
+_MONTHS_AHEAD_INTERVAL = timedelta(hours=1)
+_MEASURE_EVERY = timedelta(seconds=20)  # a minute is measured soon after its end, by the first process
 
 
 @asynccontextmanager
 async def maintenance_loops(settings: Settings, deployment: Deployment) -> AsyncIterator[Reaper]:
-    """Look for dead workers (the last one's death must not need another worker to be noticed), seal the audit trail,
-    keep the months ahead, carry out deletions of accounts, and keep statistics.
+    """Detect dead workers (the last one's death must be noticed without another worker), seal the audit trail,
+    make the months ahead, carry out deletions of accounts, and record statistics.
 
-    None of it needs a worker, or a queue that somebody may have paused. Any number of processes may do it at once:
+    None of it needs a worker, or a queue that may be paused. Any number of processes may do it at once:
     locks and leases in the database leave each piece of work to one of them.
     """
     config = replace(
@@ -50,7 +50,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         loops = [
             group.create_task(reaper.run(_REAP_EVERY)),
             group.create_task(sealer.run(settings.audit_seal_interval)),
-            group.create_task(keep_ahead(db, _LOOK_AHEAD_EVERY)),
+            group.create_task(keep_ahead(db, _MONTHS_AHEAD_INTERVAL)),
             group.create_task(deletions.run(_DELETE_EVERY)),
             group.create_task(statistics.run(db, _MEASURE_EVERY)),
         ]

@@ -14,7 +14,7 @@ from headrace.errors import Conflict
 
 STATUSES = ("QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED")
 _OVER = STATUSES[2:]
-_LOOK_EVERY_S = 0.5
+_POLL_INTERVAL_SECONDS = 0.5
 
 All = Annotated[
     bool,
@@ -39,7 +39,7 @@ def check_choice(task_ids: list[str] | None, all_: bool, narrowed: bool) -> None
     if narrowed and not all_:
         raise typer.BadParameter("--status, --type, --queue and --user go with --all")
     if not all_ and not task_ids:
-        raise typer.BadParameter("name the tasks, or say --all with what they have in common")
+        raise typer.BadParameter("name the tasks, or use --all with a filter")
 
 
 def act_on_all(
@@ -63,19 +63,19 @@ def act_on_all(
 
     async def count(api: Api) -> tuple[Mapping[str, Any], str | None]:
         owner = await owner_of(api, user)
-        found = await api.ask("GET", path("tasks", "count"), params={"action": action, **wanted, **owner})
-        return found, owner.get("user_id")
+        result = await api.ask("GET", path("tasks", "count"), params={"action": action, **wanted, **owner})
+        return result, owner.get("user_id")
 
-    found, owner = perform(command, count)
+    result, owner = perform(command, count)
     meant = _words(wanted, owner)
-    if found["count"] == 0:
-        said = f"There is nothing to {action}: no task matches ({meant})."
-        print_json({"matched": 0}) if json else out.print(said)
+    if result["count"] == 0:
+        message = f"There is nothing to {action}: no task matches ({meant})."
+        print_json({"matched": 0}) if json else out.print(message)
         return
     if not yes:
-        more = "" if found["exact"] else " and more"
-        typer.confirm(f"{action.capitalize()} {number_of(found['count'], 'task')}{more} ({meant})?", abort=True)
-    body = {"action": action, "filter": {**wanted, **({"owner": owner} if owner else {})}, "expected": found["count"]}
+        more = "" if result["exact"] else " and more"
+        typer.confirm(f"{action.capitalize()} {number_of(result['count'], 'task')}{more} ({meant})?", abort=True)
+    body = {"action": action, "filter": {**wanted, **({"owner": owner} if owner else {})}, "expected": result["count"]}
 
     async def begin(api: Api) -> Any:
         made = await api.ask("POST", path("tasks", "bulk"), body=body)
@@ -101,12 +101,12 @@ async def _followed(api: Api, task_id: str) -> Any:
                 return made
             why = f"{task['error_message']} " if task["error_message"] else ""
             done = number_of(made["done"], "task")
-            raise Conflict(f"{task_id} is {task['status']}: {why}What it has done stays done: {done}.")
-        await asyncio.sleep(_LOOK_EVERY_S)
+            raise Conflict(f"{task_id} is {task['status']}: {why}Its completed part stays: {done}.")
+        await asyncio.sleep(_POLL_INTERVAL_SECONDS)
 
 
 def _words(wanted: Mapping[str, Any], owner: str | None) -> str:
-    """The filter, so that nobody acts on something else than they meant."""
+    """The filter, for the confirmation before a change to many."""
     shown = [
         f"{name} {', '.join(value) if isinstance(value, list) else value}"
         for name, value in wanted.items()

@@ -101,7 +101,7 @@ async def served(
 
 
 def _bound(host: str, first: int) -> socket.socket:
-    """The first port from here that nobody has: several workers on one machine have the same settings."""
+    """The first free port from here on: several workers on one machine have the same settings."""
     for port in range(first, min(first + _PORTS, 65_536)):
         try:
             return socket.create_server((host, port), family=_family(host), backlog=64)

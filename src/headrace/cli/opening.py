@@ -1,4 +1,4 @@
-"""The database of the settings, for a command: what needs it must not load all the parts of the product."""
+"""The database of the settings, for a command: it must not load all parts of the product."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ class DatabaseMissing(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """The database of this deployment: as the application, and as the one who may change its schema."""
+    """The database of this deployment: as the application, and as the owner of its schema."""
 
     app: DatabaseConfig
     owner: DatabaseConfig
@@ -44,7 +44,7 @@ class Deployment:
 
     @property
     def administrator(self) -> DatabaseConfig:
-        """A user who may create roles: the embedded server's superuser, or the owner."""
+        """A user with the right to create roles: the embedded server's superuser, or the owner."""
         return self.owner if self.superuser is None else self.superuser
 
 
@@ -87,12 +87,12 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
             " folder, set HEADRACE_DATA_DIR, or HEADRACE_DATABASE_URL."
         )
     with embedded_postgres.attach(config, report=report) as server:
-        found = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
-        yield replace(found, superuser=replace(found.owner, url=server.url_for_superuser))
+        deployment = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
+        yield replace(deployment, superuser=replace(deployment.owner, url=server.url_for_superuser))
 
 
 def _is_made(chosen: Settings, config: embedded_postgres.EmbeddedConfig) -> bool:
-    """Whether there is a database in the data folder; ``DataFolderClosed`` where nobody can tell."""
+    """Whether there is a database in the data folder; ``DataFolderClosed`` where it cannot be determined."""
     try:
         if embedded_postgres.is_made(config):
             return True
@@ -150,8 +150,8 @@ def data_folder(chosen: Settings) -> Path:
     except DataFolderClosed:
         raise
     except (OSError, HeadraceError) as exc:
-        told = exc if isinstance(exc, OSError) else exc.__cause__
-        why = told.strerror if isinstance(told, OSError) else "not writable"
+        cause = exc if isinstance(exc, OSError) else exc.__cause__
+        why = cause.strerror if isinstance(cause, OSError) else "not writable"
         raise DataFolderClosed(
             f"The data folder {folder} cannot be made ({why}): mend its rights, or set HEADRACE_DATA_DIR."
         ) from exc
@@ -159,7 +159,7 @@ def data_folder(chosen: Settings) -> Path:
 
 
 def operator(command: str) -> Who:
-    """Whoever can reach the database acts with the rights of the product itself; the trail names their account here."""
+    """Database access carries the rights of the product itself; the audit trail names the local account."""
     name = local_account()
     principal = replace(SYSTEM, username=f"cli ({name})")
     return Who(principal, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")

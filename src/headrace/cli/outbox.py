@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import AlwaysJson, Json, out, print_json, print_table, say
 from headrace.cli.place import on_the_machine
@@ -14,7 +14,7 @@ from headrace.cli.words import one_of
 from headrace.errors import Invalid
 from headrace.outbox.administration import EventStatus
 
-app = typer.Typer(help="Events: what waits, what was given up; try it again.", no_args_is_help=True)
+app = typer.Typer(help="Events: list waiting and dead ones; revive them.", no_args_is_help=True)
 
 EventId = Annotated[str, typer.Argument(metavar="EVENT", help="The event's id, evt_…")]
 Type = Annotated[str | None, typer.Option("--type", help="Only events of this type.")]
@@ -23,22 +23,22 @@ Type = Annotated[str | None, typer.Option("--type", help="Only events of this ty
 @app.command()
 def status(json: Json = False) -> None:
     """How many events wait, since when, and which relays are alive."""
-    found = perform("outbox status", lambda api: api.ask("GET", path("admin", "outbox")))
+    result = perform("outbox status", lambda api: api.ask("GET", path("admin", "outbox")))
     if json:
-        print_json(found)
+        print_json(result)
         return
-    oldest = found["oldest_waiting_seconds"]
+    oldest = result["oldest_waiting_seconds"]
     print_table(
         ("waiting", "oldest", "failed", "dead", "broker", "written", "relays"),
         [
             (
-                f"{found['waiting']:,}",
+                f"{result['waiting']:,}",
                 None if oldest is None else f"{oldest:,.1f} s",
-                f"{found['failed']:,}",
-                f"{found['dead']:,}",
-                f"{found['broker_waiting']:,}",
-                f"{found['written']:,}",
-                f"{len(found['relays']):,}",
+                f"{result['failed']:,}",
+                f"{result['dead']:,}",
+                f"{result['broker_waiting']:,}",
+                f"{result['written']:,}",
+                f"{len(result['relays']):,}",
             )
         ],
     )
@@ -53,10 +53,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """Events, newest first."""
-    asked = given(status=status, type=type, aggregate_id=aggregate)
-    found = perform("outbox list", lambda api: api.list(path("admin", "outbox", "events"), asked, limit=limit))
+    filters = drop_none(status=status, type=type, aggregate_id=aggregate)
+    rows = perform("outbox list", lambda api: api.list(path("admin", "outbox", "events"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("event", "type", "of", "status", "tries", "created"),
@@ -69,7 +69,7 @@ def list_(
                 event["tries"],
                 when(event["created_at"]),
             )
-            for event in found
+            for event in rows
         ],
     )
 
@@ -83,17 +83,17 @@ def show(event: EventId, json: AlwaysJson = True) -> None:  # noqa: ARG001
 @app.command()
 def revive(
     event: Annotated[str | None, typer.Argument(metavar="EVENT", help="The event's id, evt_…")] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every event that was given up.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Every dead event.")] = False,
     type: Type = None,  # noqa: A002
     json: Json = False,
 ) -> None:
-    """Try again what was given up: one event, or all of them; audited."""
+    """Revive dead events: one, or all of them; audited."""
     if (event is None) != (all_ or type is not None):
         raise Invalid("Name an event, or say --all or --type TYPE.")
 
     async def act(api: Api) -> int:
         if event is None:
-            done = await api.ask("POST", path("admin", "outbox", "revive"), body=given(type=type))
+            done = await api.ask("POST", path("admin", "outbox", "revive"), body=drop_none(type=type))
             return int(done["revived"])
         await api.ask("POST", path("admin", "outbox", "events", event, "revive"))
         return 1
@@ -127,9 +127,9 @@ def withdraw(
 @app.command()
 def types(json: Json = False) -> None:
     """Every type of event there is."""
-    found = perform("outbox types", lambda api: api.list(path("event-types"), limit=None), needs_database=False)
+    rows = perform("outbox types", lambda api: api.list(path("event-types"), limit=None), needs_database=False)
     if json:
-        print_json(found)
+        print_json(rows)
         return
-    print_table(("type", "version", "when"), [(each["name"], each["version"], each["description"]) for each in found])
+    print_table(("type", "version", "when"), [(each["name"], each["version"], each["description"]) for each in rows])
     out.print("--json prints their JSON Schemas.")

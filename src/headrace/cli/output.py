@@ -1,4 +1,4 @@
-"""What the program prints: results on standard output, everything said along the way on standard error."""
+"""The program's output: results on standard output, everything else on standard error."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from headrace import errors, logs
+from headrace import errors, extras, logs
 from headrace.cli.terminal import SafeConsole, cell, json_escaped
 from headrace.visible import make_visible
 
@@ -26,7 +26,7 @@ AlwaysJson = Annotated[bool, typer.Option("--json", help="Taken for scripts: the
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 _PIPE_WIDTH = 4096
-# Said while a connection is made: worth a moving line in a terminal, and none in a log.
+# Shown while a connection is made: a moving line in a terminal, and nothing in a log.
 LOOKING = "looking at the database"
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # which Typer has no name for
 
@@ -39,7 +39,7 @@ EXIT_CODES: Mapping[type[Exception], int] = {
     errors.Exhausted: 6,
     errors.Unavailable: 7,
 }
-POOR_RESULT = 8  # what was asked for is there, and should be looked at before it is used
+POOR_RESULT = 8  # the result exists, and should be checked before it is used
 
 
 def exit_code(error: errors.HeadraceError) -> int:
@@ -83,7 +83,7 @@ def number_of(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-# They stay up, or run unattended: what they say goes where their logs go, and in the same form.
+# Long-running or unattended commands: their messages go to the log, in its form.
 _LOGGING = frozenset({"up", "api", "worker", "scheduler", "relay", "migrate"})
 _logging = False
 
@@ -106,12 +106,12 @@ def say(message: str, *, style: str | None = None) -> None:
     if as_log():
         logs.write("process.note", message, level="warning" if message.startswith("warning: ") else "info")
         return
-    # One message, one line: a terminal folds it by itself, and who reads a log wants it whole.
+    # One message, one line: a terminal folds it by itself, and readers of a log want it whole.
     err.print(message, style=style, soft_wrap=True)
 
 
 class Progress:
-    """A line that says what is being done: moving in a terminal, one line for each step elsewhere. There, a step that
+    """A line with the current step: moving in a terminal, one line for each step elsewhere. There, a step that
     counts on ("what: 1,000 so far") gets a line every ten seconds."""
 
     _EVERY_S = 10.0
@@ -149,7 +149,7 @@ def progress(message: str) -> Iterator[Progress]:
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, where there is a terminal, for what says how much is done of how much."""
+    """A bar on standard error, on a terminal, for a process with a known total."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
@@ -179,7 +179,7 @@ def bytes_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _unwrapped(exc: Exception) -> Exception:
-    """What one of several loops raised, out of the groups that each level of them puts around it."""
+    """The exceptions of several loops, out of the groups that each level wraps around them."""
     while isinstance(exc, ExceptionGroup) and len(exc.exceptions) == 1:
         exc = exc.exceptions[0]
     return exc
@@ -232,6 +232,8 @@ def errors_in_one_line() -> Iterator[None]:
         sys.exit(0)
     except Exception as raised:  # noqa: BLE001 - the edge of the program
         exc = _unwrapped(raised)
+        if isinstance(exc, ModuleNotFoundError):
+            exc = extras.explain(exc) or exc
         if isinstance(exc, errors.HeadraceError):
             _complain(exc)
         if (wants_json() or as_log()) and isinstance(exc, _USAGE_ERROR):  # Typer shows it otherwise

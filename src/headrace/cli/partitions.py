@@ -7,10 +7,10 @@ import typer
 
 from headrace.assembly.retention import ROWS
 from headrace.cli.calls import path, perform
-from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.place import on_the_machine
+from headrace.cli.retention_settings import archive_config, retention_config
 from headrace.cli.times import month_of
 from headrace.errors import Invalid
 from headrace.operations import model, retention, retiring
@@ -40,7 +40,7 @@ def list_(json: Json = False) -> None:
                 f"{partition['live_rows']:,}",
                 f"{partition['dead_rows']:,}",
                 f"{partition['size_bytes'] / 1024**2:,.1f} MiB",
-                "" if partition["attached"] else "detached: `headrace partitions retire` goes on with it",
+                "" if partition["attached"] else "detached: `headrace partitions retire` continues",
             )
             for partition in partitions
         ],
@@ -102,7 +102,7 @@ def retire(
     out.print(
         f"{archive.name} is in the archive as {archive.id}: {number_of(archive.row_count or 0, 'row')}, "
         f"{archive.size_bytes:,} bytes; "
-        f"{table} was locked for {gone.locked.total_seconds() * 1000:.1f} ms at the most",
+        f"{table} was locked for at most {gone.locked.total_seconds() * 1000:.1f} ms",
         soft_wrap=True,
     )
 
@@ -115,14 +115,14 @@ def expire(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Let go of what is older than the settings keep, as schedules do at night. Exits with 1 if something stayed."""
+    """Delete rows that are older than the settings keep, as schedules do at night. Exits with 1 if something stayed."""
 
     async def act(session: OperatorSession) -> Sequence[Retention]:
         config, storage = retention_config(session.settings), archive_config(session.settings)
         tables = [*model.MONTHLY, *ROWS]  # months first: `doctor` recommends this command for them
         if table is not None and table not in tables:
-            raise Invalid(f"{table} has no time to keep; these have: {', '.join(tables)}.")
-        with progress("looking for what is too old") as report:
+            raise Invalid(f"{table} has no retention period; these have one: {', '.join(tables)}.")
+        with progress("looking for expired rows") as report:
             return [
                 await retention.retain(
                     session.db,

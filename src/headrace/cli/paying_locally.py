@@ -15,7 +15,7 @@ _FOLDER = "pay-locally"
 
 @dataclass(frozen=True, slots=True)
 class Paying:
-    """What the processes are told, and where a developer pays."""
+    """The settings and environment of the processes, and the page where a developer pays."""
 
     settings: Settings
     environment: Mapping[str, str]
@@ -35,16 +35,16 @@ async def paying(chosen: Settings, api_url: str, *, locally: bool) -> AsyncItera
     folder = (chosen.data_dir / _FOLDER).resolve()
     keys = keys_in(folder)
     async with local_payments(keys) as running:
-        told = _settings(keys, str(folder), running.url, api_url)
+        overrides = _settings(keys, str(folder), running.url, api_url)
         update = {
-            **told,
+            **overrides,
             "wechatpay_api_v3_key": SecretStr(keys.api_v3_key),
             "wechatpay_private_key_file": folder / "merchant_key",
             "wechatpay_public_key_file": folder / "platform_public_key",
-            "wechatpay_notify_url": HttpUrl(told["wechatpay_notify_url"]),
-            "wechatpay_base_url": HttpUrl(told["wechatpay_base_url"]),
+            "wechatpay_notify_url": HttpUrl(overrides["wechatpay_notify_url"]),
+            "wechatpay_base_url": HttpUrl(overrides["wechatpay_base_url"]),
         }
-        environment = {f"{PREFIX}{name.upper()}": value for name, value in told.items()}
+        environment = {f"{PREFIX}{name.upper()}": value for name, value in overrides.items()}
         yield Paying(chosen.model_copy(update=update), environment, running.url)
 
 

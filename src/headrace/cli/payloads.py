@@ -1,4 +1,4 @@
-"""What is written on a command line, in a file or to standard input: JSON, and pairs."""
+"""Input from a command line, a file or standard input: JSON, and pairs."""
 
 import sys
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ def read_payload(text: str, option: str = "--payload") -> Any:
 
 def pairs(texts: Sequence[str] | None) -> dict[str, str]:
     """``key=value`` options, repeated or separated by commas."""
-    found = {}
+    labels = {}
     for text in ",".join(texts or ()).split(","):
-        name, given, value = (part.strip() for part in text.partition("="))
-        if text.strip() and not (name and given):
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if text.strip() and not (name and equals):
             raise Invalid(f"--labels takes key=value, not {text!r}.")
         if name:
-            found[name] = value
-    return found
+            labels[name] = value
+    return labels

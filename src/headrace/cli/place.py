@@ -1,7 +1,7 @@
 """Where a command acts: on the database of the settings, or on a server elsewhere, by its address and an API key.
 
 The address comes from ``--url``, ``HEADRACE_URL`` or a profile; the key from ``--key``, ``HEADRACE_API_KEY`` or the
-same profile. Profiles are tables of a TOML file that nobody else may read::
+same profile. Profiles are tables of a TOML file that only its owner may read::
 
     [work]
     url = "https://headrace.example"
@@ -49,30 +49,30 @@ class Server:
     key: str = field(repr=False)
 
 
-_given: dict[str, str | None] = {}
+_values: dict[str, str | None] = {}
 
 
 def server() -> Server | None:
     """The server that this command was sent to; None to act on the database."""
-    profile = _profile(_given.get("profile"))
-    url = _given.get("url") or profile.get("url")
+    profile = _profile(_values.get("profile"))
+    url = _values.get("url") or profile.get("url")
     if not url:
-        if _given.get("key"):
+        if _values.get("key"):
             raise Invalid("--key is for a server elsewhere: say which with --url.")
         return None
     if not url.startswith(("http://", "https://")):
         raise Invalid(f"--url must begin with http:// or https://, not {url!r}.")
-    key = _given.get("key") or os.environ.get("HEADRACE_API_KEY")
+    key = _values.get("key") or os.environ.get("HEADRACE_API_KEY")
     if not key and url == profile.get("url"):  # a profile's key goes to its own server, and nowhere else
         key = profile.get("key")
     return Server(url, key or "")
 
 
 def with_key() -> Server | None:
-    found = server()
-    if found is not None and not found.key:
+    target = server()
+    if target is not None and not target.key:
         raise KeyMissing
-    return found
+    return target
 
 
 def profile_file() -> Path:
@@ -89,14 +89,14 @@ def _profile(name: str | None) -> dict[str, str]:
             open_to_others = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077
             if open_to_others:
                 raise ProfileUnusable(f"{file} holds keys, and others may read it: chmod 600 {file}")
-            found = tomllib.load(stream)
+            profiles = tomllib.load(stream)
     except OSError as exc:
         raise ProfileUnusable(f"{file} cannot be read: {exc.strerror}.") from exc
     except tomllib.TOMLDecodeError as exc:
         raise ProfileUnusable(f"{file} is not valid TOML: {exc}.") from exc
-    profile = found.get(name)
+    profile = profiles.get(name)
     if not isinstance(profile, dict):
-        known = ", ".join(each for each in found if isinstance(found[each], dict)) or "none"
+        known = ", ".join(each for each in profiles if isinstance(profiles[each], dict)) or "none"
         raise ProfileUnusable(f"There is no profile {name} in {file}; there is: {known}.")
     wrong = [each for each, value in profile.items() if each not in ("url", "key") or not isinstance(value, str)]
     if wrong or "url" not in profile:
@@ -106,7 +106,7 @@ def _profile(name: str | None) -> dict[str, str]:
 
 def _keep(name: str) -> Callable[[str | None], None]:
     def keep(value: str | None) -> None:
-        _given[name] = value
+        _values[name] = value
 
     return keep
 

@@ -1,4 +1,4 @@
-"""``headrace plans``: what can be bought."""
+"""``headrace plans``: plans and their prices."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.cli.requests import Answer, Api
 from headrace.errors import Invalid
 
-app = typer.Typer(help="Plans: what can be bought, for how much.", no_args_is_help=True)
+app = typer.Typer(help="Plans: the offers and their prices.", no_args_is_help=True)
 
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="The plan's id, or its name.")]
 Price = Annotated[int | None, typer.Option("--price-cents", min=0, help="For a month, in hundredths: 2900 is 29.00.")]
@@ -24,7 +24,7 @@ Features = Annotated[
 Place = Annotated[int | None, typer.Option("--sort-order", help="Its place in the price list.")]
 
 _PLANS = path("admin", "plans")
-_MOST = 10_000
+_MAX_PLANS = 10_000
 
 
 @app.command("list")
@@ -34,13 +34,13 @@ def list_(
     json: Json = False,
 ) -> None:
     """List plans."""
-    asked = given(is_active=True if offered else None)
-    found = sorted(
-        perform("plans list", lambda api: api.list(_PLANS, asked, limit=limit)),
+    filters = drop_none(is_active=True if offered else None)
+    rows = sorted(
+        perform("plans list", lambda api: api.list(_PLANS, filters, limit=limit)),
         key=lambda plan: (plan["sort_order"], plan["price_cents"]),
     )
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "name", "price", "units a month", "offered"),
@@ -52,7 +52,7 @@ def list_(
                 each["monthly_quota"],
                 each["is_active"],
             )
-            for each in found
+            for each in rows
         ],
     )
 
@@ -73,7 +73,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Offer a plan."""
-    body = given(
+    body = drop_none(
         name=name, price_cents=price_cents, monthly_quota=units, sort_order=sort_order, features=_read(features)
     )
     _print(perform("plans add", lambda api: api.ask("POST", _PLANS, body=body)), json=json)
@@ -90,8 +90,8 @@ def change(
     sort_order: Place = None,
     json: Json = False,
 ) -> None:
-    """Change a plan; what is not named stays, and so does what was ordered or granted before."""
-    changes = given(
+    """Change a plan; omitted fields stay, and so do earlier orders and grants."""
+    changes = drop_none(
         name=name,
         price_cents=price_cents,
         monthly_quota=units,
@@ -101,8 +101,8 @@ def change(
     )
 
     async def act(api: Api) -> Any:
-        found = await _find(api, plan)
-        return await api.ask("PATCH", path("admin", "plans", found["id"]), body=changes)
+        result = await _find(api, plan)
+        return await api.ask("PATCH", path("admin", "plans", result["id"]), body=changes)
 
     _print(perform("plans change", act), json=json)
 
@@ -112,8 +112,8 @@ def remove(plan: PlanName, json: Json = False) -> None:
     """Delete a plan without subscriptions, now and before; `change --not-offered` for others."""
 
     async def act(api: Api) -> None:
-        found = await _find(api, plan)
-        await api.ask("DELETE", path("admin", "plans", found["id"]))
+        result = await _find(api, plan)
+        await api.ask("DELETE", path("admin", "plans", result["id"]))
 
     perform("plans remove", act)
     print_done({"plan": plan, "deleted": True}, f"{plan} is deleted", json=json)
@@ -121,7 +121,7 @@ def remove(plan: PlanName, json: Json = False) -> None:
 
 async def _find(api: Api, plan: str) -> Answer:
     """The plan of this id or name."""
-    known = await api.list(_PLANS, limit=_MOST)
+    known = await api.list(_PLANS, limit=_MAX_PLANS)
     named = [each for each in known if each["id"] == plan] or [each for each in known if each["name"] == plan]
     return named[0] if named else dict(await api.ask("GET", path("admin", "plans", plan)))  # refused: not found
 

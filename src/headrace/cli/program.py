@@ -1,4 +1,4 @@
-"""The user's program, named on the command line: import it, and say in a line what is wrong with it."""
+"""The user's program, named on the command line: imports it, and reports a failure in one line."""
 
 import importlib
 import sys
@@ -31,7 +31,7 @@ def load_program(address: str) -> Registry:
     except (Exception, SystemExit) as exc:
         raise ProgramNotLoaded(_explain(address.partition(":")[0], exc)) from exc
     if not len(registry):
-        raise ProgramNotLoaded(f"{address} has no task types: declare them with @registry.task(…) in what it imports.")
+        raise ProgramNotLoaded(f"{address} has no task types: declare them with @registry.task(…) in its modules.")
     return registry
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 _WIDTH = 100
 _CODE = re.compile(r"``(.+?)``", re.DOTALL)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-# What a program is given and never makes, and verbs that only we call.
+# What a program receives and never makes, and verbs that only we call.
 _GIVEN = ("TaskContext", "BlockingTaskContext", "TestWorker")
 _INSIDE = ("of", "as_json")
 _KEYWORDS = {
@@ -116,7 +116,7 @@ def python_page() -> str:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """What a module offers: what it lists, or else the classes that it defines."""
+    """The public names of a module: its ``__all__``, or else the classes that it defines."""
     listed: list[str] | None = getattr(module, "__all__", None)
     if listed is not None:
         return [name for name in listed if not name.startswith("__")]
@@ -228,7 +228,7 @@ def fields_of(kind: type) -> list[Field]:
         return []
     node = _parse(kind)
     assert isinstance(node, ast.ClassDef)
-    found = []
+    fields = []
     for statement, below in zip(node.body, [*node.body[1:], None], strict=True):
         if not isinstance(statement, ast.AnnAssign) or not isinstance(statement.target, ast.Name):
             continue
@@ -237,8 +237,8 @@ def fields_of(kind: type) -> list[Field]:
         doc = ""
         if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str):
             doc = below.value.value
-        found.append(Field(statement.target.id, ast.unparse(statement.annotation), _default(statement.value), doc))
-    return found
+        fields.append(Field(statement.target.id, ast.unparse(statement.annotation), _default(statement.value), doc))
+    return fields
 
 
 def _default(value: ast.expr | None) -> str:
@@ -248,21 +248,21 @@ def _default(value: ast.expr | None) -> str:
 
 def members_of(kind: type) -> dict[str, Member]:
     """Methods and properties by name, also those of bases that have no name outside."""
-    found: dict[str, Member] = {}
+    members: dict[str, Member] = {}
     for each in kind.__mro__:
         if not each.__module__.startswith("headrace"):
             continue
         node = _parse(each)
         assert isinstance(node, ast.ClassDef)
         for statement in node.body:
-            if not isinstance(statement, Function) or statement.name in found:
+            if not isinstance(statement, Function) or statement.name in members:
                 continue
             if (statement.name.startswith("_") and statement.name != "__init__") or statement.name in _INSIDE:
                 continue
-            found[statement.name] = Member(
+            members[statement.name] = Member(
                 statement, _kind_of(statement), inspect.cleandoc(ast.get_docstring(statement) or "")
             )
-    return found
+    return members
 
 
 def _kind_of(node: Function) -> str:
@@ -278,14 +278,14 @@ def parts_of(kind: type) -> dict[str, type]:
     init = members_of(kind).get("__init__")
     if init is None or kind.__name__ != "Client":
         return {}
-    found = {}
+    parts = {}
     for statement in init.node.body:
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr=name)], value=ast.Call(func=ast.Name(id=made))) if (
                 name[0] != "_"
             ):
-                found[name] = getattr(module, made)
-    return found
+                parts[name] = getattr(module, made)
+    return parts
 
 
 def _parse(value: Any) -> ast.AST:
@@ -296,19 +296,19 @@ def _parse(value: Any) -> ast.AST:
 
 
 def _signature(name: str, node: Function, *, keyword: str) -> str:
-    given = node.args
-    positional = [*given.posonlyargs, *given.args]
-    defaults = [None] * (len(positional) - len(given.defaults)) + list(given.defaults)
+    args = node.args
+    positional = [*args.posonlyargs, *args.args]
+    defaults = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
     parameters = [_parameter(arg, default) for arg, default in zip(positional, defaults, strict=True)]
     if positional and positional[0].arg in ("self", "cls"):
         parameters.pop(0)
-    if given.vararg:
-        parameters.append("*" + _parameter(given.vararg, None))
-    elif given.kwonlyargs:
+    if args.vararg:
+        parameters.append("*" + _parameter(args.vararg, None))
+    elif args.kwonlyargs:
         parameters.append("*")
-    parameters += [_parameter(arg, default) for arg, default in zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    if given.kwarg:
-        parameters.append("**" + _parameter(given.kwarg, None))
+    parameters += [_parameter(arg, default) for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True)]
+    if args.kwarg:
+        parameters.append("**" + _parameter(args.kwarg, None))
     returns = ""
     if node.returns is not None and node.name != "__init__":
         returns = " -> " + _returned(keyword, ast.unparse(node.returns))
@@ -335,7 +335,7 @@ def _code(text: str) -> list[str]:
 
 
 def _plain(doc: str) -> str:
-    return _CODE.sub(lambda found: f"`{found[1]}`", doc)
+    return _CODE.sub(lambda match: f"`{match[1]}`", doc)
 
 
 def markdown(doc: str) -> list[str]:

@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.showing import when
 from headrace.errors import Invalid
 
-app = typer.Typer(help="Queues: what is in them; pause, resume and limit them.", no_args_is_help=True)
+app = typer.Typer(help="Queues: list, pause, resume and limit them.", no_args_is_help=True)
 
 QueueName = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
 Create = Annotated[bool, typer.Option("--create", help="Also a queue that nothing knows yet.")]
@@ -18,7 +18,7 @@ Create = Annotated[bool, typer.Option("--create", help="Also a queue that nothin
 
 @app.command("list")
 def list_(json: Json = False) -> None:
-    """Every queue, and what is in it."""
+    """List the queues and their contents."""
     queues = perform("queues list", lambda api: api.list(path("queues"), limit=None))
     if json:
         print_json(queues)
@@ -42,7 +42,7 @@ def list_(json: Json = False) -> None:
 
 @app.command()
 def pause(queue: QueueName, create: Create = False, json: Json = False) -> None:
-    """Start nothing more from a queue; what runs goes on."""
+    """Start nothing more from a queue; running tasks continue."""
     _change("pause", "POST", queue, f"{queue} is paused", create=create, json=json)
 
 
@@ -60,29 +60,31 @@ def limit(
     create: Create = False,
     json: Json = False,
 ) -> None:
-    """Say how many of a queue's tasks may run at once, over all machines; what runs goes on."""
+    """Limit how many of a queue's tasks run at once, over all machines; running tasks are not stopped."""
     if (most is None) != none:
-        raise Invalid("Say how many may run at once, or --none for any number.")
-    said = f"{queue} runs any number at once" if most is None else f"{queue} runs {most} at once at the most"
-    _change("limit", "PUT", queue, said, body={"max_running": most}, create=create, json=json)
+        raise Invalid("Name the maximum number of running tasks, or --none for no limit.")
+    message = f"{queue} runs any number at once" if most is None else f"{queue} runs at most {most} at once"
+    _change("limit", "PUT", queue, message, body={"max_running": most}, create=create, json=json)
 
 
 def _change(
-    verb: str, method: str, queue: str, said: str, *, body: Any = None, create: bool = False, json: bool
+    verb: str, method: str, queue: str, message: str, *, body: Any = None, create: bool = False, json: bool
 ) -> None:
-    asked = given(create="true" if create else None)
-    rules = perform(f"queues {verb}", lambda api: api.ask(method, path("queues", queue, verb), params=asked, body=body))
+    filters = drop_none(create="true" if create else None)
+    rules = perform(
+        f"queues {verb}", lambda api: api.ask(method, path("queues", queue, verb), params=filters, body=body)
+    )
     if json:
         print_json(rules)
     else:
-        out.print(said)
+        out.print(message)
 
 
 def workers(json: Json = False) -> None:
     """Worker processes that have not ended."""
-    found = perform("workers", lambda api: api.list(path("workers"), limit=None))
+    rows = perform("workers", lambda api: api.list(path("workers"), limit=None))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "host", "process", "queues", "running", "done", "last heard of", ""),
@@ -97,7 +99,7 @@ def workers(json: Json = False) -> None:
                 f"{worker['silent_seconds']:.1f} s ago",
                 "stopping" if worker["stopping_at"] else "" if worker["alive"] else "silent: its tasks go to others",
             )
-            for worker in found
+            for worker in rows
         ],
     )
 

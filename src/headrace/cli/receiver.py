@@ -1,4 +1,4 @@
-"""``headrace webhooks listen``: a receiver on this machine that checks signatures and prints what comes."""
+"""``headrace webhooks listen``: a receiver on this machine that checks signatures and prints requests."""
 
 import asyncio
 import signal
@@ -16,7 +16,7 @@ from headrace.cli.output import out, print_json, say
 from headrace.errors import Invalid, Unavailable
 from headrace.webhooks.secrets import read_secret
 
-_LONGEST_BODY = 10 * 1024 * 1024
+_MAX_BODY_BYTES = 10 * 1024 * 1024
 _READ = 64 * 1024
 
 Receive = Callable[[dict[str, str], bytes], Awaitable[int]]
@@ -41,7 +41,7 @@ def listen(port: int, secret: str | None, *, status: int, json: bool) -> None:
 
 
 def _check(verifier: Webhook | None, headers: dict[str, str], body: bytes) -> str | None:
-    """What is wrong with a request; None for nothing, or if nobody can tell."""
+    """The fault of a request; None for a valid one, or if it cannot be determined."""
     if verifier is None:
         return None
     try:
@@ -55,26 +55,26 @@ def _check(verifier: Webhook | None, headers: dict[str, str], body: bytes) -> st
 
 def _print(headers: dict[str, str], body: bytes, problem: str | None, *, json: bool) -> None:
     try:
-        said: Any = orjson.loads(body)
+        event: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
-        said = body.decode(errors="replace")
+        event = body.decode(errors="replace")
     if json:
-        print_json({"id": headers.get("webhook-id"), "verified": problem is None, "problem": problem, "body": said})
+        print_json({"id": headers.get("webhook-id"), "verified": problem is None, "problem": problem, "body": event})
         return
-    kind = said.get("type") if isinstance(said, dict) else "?"
+    kind = event.get("type") if isinstance(event, dict) else "?"
     verdict = "refused: " + problem if problem else "ok"
     out.print(f"{_sent_at(headers)}  {kind}  {headers.get('webhook-id', '?')}  {verdict}")
-    if isinstance(said, dict):
-        out.print(orjson.dumps(said.get("data"), option=orjson.OPT_INDENT_2).decode())
+    if isinstance(event, dict):
+        out.print(orjson.dumps(event.get("data"), option=orjson.OPT_INDENT_2).decode())
 
 
 def _sent_at(headers: dict[str, str]) -> str:
     """When it was sent, for people: the header counts seconds."""
-    said = headers.get("webhook-timestamp", "?")
+    timestamp = headers.get("webhook-timestamp", "?")
     try:
-        return f"{datetime.fromtimestamp(int(said), UTC):%Y-%m-%d %H:%M:%S} UTC"
+        return f"{datetime.fromtimestamp(int(timestamp), UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
-        return said
+        return timestamp
 
 
 async def _serve(port: int, receive: Receive, *, checks: bool) -> None:
@@ -108,7 +108,7 @@ async def _talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, rece
                 return
             connection.start_next_cycle()
     except (h11.RemoteProtocolError, ConnectionError, EOFError, Invalid, asyncio.CancelledError):
-        pass  # also when all of it is stopped, for nobody waits for this
+        pass  # also at shutdown, for nothing waits for this
     finally:
         with suppress(ConnectionError):
             writer.close()
@@ -129,7 +129,7 @@ async def _read(connection: h11.Connection, reader: asyncio.StreamReader) -> tup
                 request = event
             case h11.Data():
                 body += event.data
-                if len(body) > _LONGEST_BODY:
+                if len(body) > _MAX_BODY_BYTES:
                     raise Invalid("The body is too long.")
             case h11.EndOfMessage() if request is not None:
                 return request, body

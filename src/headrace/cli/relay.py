@@ -1,4 +1,4 @@
-"""``headrace relay``: give events to whoever wants them, and send them on."""
+"""``headrace relay``: deliver events to webhooks, notifications and brokers."""
 
 import asyncio
 import os
@@ -19,8 +19,8 @@ def relay() -> None:
     """Give events to webhooks, notifications and brokers, and send them. Any number share the work."""
     settings = load_settings()
     with ExitStack() as stack:
-        with progress(LOOKING) as said:
-            deployment = stack.enter_context(database_of(settings, role="relay", report=said))
+        with progress(LOOKING) as report:
+            deployment = stack.enter_context(database_of(settings, role="relay", report=report))
             run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
         done = run(_relay(settings, deployment))
     say(f"stopped; {done.published:,} events published, {done.failed:,} to be tried again, {done.dead:,} given up")

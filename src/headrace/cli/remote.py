@@ -41,8 +41,8 @@ def perform_as_person(server: Server, username: str, password: str, act: Callabl
 
 
 async def _perform_as_person(server: Server, username: str, password: str, act: Callable[[Api], Awaitable[T]]) -> T:
-    async with connected(Server(server.url, "")) as nobody:
-        session = await nobody.ask("POST", "/v1/auth/login", body={"username": username, "password": password})
+    async with connected(Server(server.url, "")) as anonymous:
+        session = await anonymous.ask("POST", "/v1/auth/login", body={"username": username, "password": password})
     async with connected(Server(server.url, session["token"])) as person:
         try:
             return await act(person)

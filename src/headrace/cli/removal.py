@@ -26,7 +26,7 @@ Sources = Annotated[
         help="Pictures (JPEG, PNG, WebP, TIFF …), clips, PDFs, slides, or folders of them.", metavar="FILE..."
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there already.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 SaveMask = Annotated[Path | None, typer.Option(help="Write the mark's pixels to this PNG file.")]
 LeastScore = Annotated[float, typer.Option(help="Leave a mark alone that is less certain than this.", min=0, max=1)]
 Threads = Annotated[int, typer.Option(help="How many threads may work on it.", min=1)]
@@ -42,7 +42,7 @@ def detect(
     password_file: documents.PasswordFile = None,
     json: Json = False,
 ) -> None:
-    """Look for a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain."""
+    """Detect a watermark in a picture, a clip, a PDF or slides; exits with 1 if none is certain."""
     if is_clip(picture):
         drawn = _named(overlay)
         clips.detect(VideoOrder(str(picture), overlay=drawn, threads=threads, force=force), json=json)
@@ -107,7 +107,7 @@ def remove(
         Path | None, typer.Option(help="Write before, mask and after, side by side, to this PNG file.")
     ] = None,
     accept_poor: Annotated[
-        bool, typer.Option("--accept-poor", help="A poor result is good enough: say so, but exit with 0.")
+        bool, typer.Option("--accept-poor", help="Accept a poor result: report it, but exit with 0.")
     ] = False,
     force: Force = False,
     threads: Threads = 2,
@@ -127,9 +127,7 @@ def remove(
         thorough=quality is Quality.HIGH,
     )
     if mode is Mode.MANUAL and not (only or box or mask):
-        raise typer.BadParameter(
-            "by hand somebody says what the mark is: add --only, --box or --mask", param_hint="--mode"
-        )
+        raise typer.BadParameter("mode hand needs a marked region: add --only, --box or --mask", param_hint="--mode")
     place = None if to is None else _no_stream(to)
     if not all(each.always for each in boxes) and not all(is_clip(each) for each in files):
         raise typer.BadParameter("only clips have a time: leave out what follows @", param_hint="--box")
@@ -149,7 +147,7 @@ def remove(
         )  # fmt: skip
         batches.remove(batches.items_of(files, place), wanted, json=json)
         return
-    # A picture without a name (a folder such as ..) is refused as what it is.
+    # A picture without a name (a folder such as ..) is refused with its own error.
     target = batches.target_of(picture, place)
     if preview and compare is None:
         compare = target.with_name(f"{target.stem}.preview.png")
@@ -189,10 +187,10 @@ def _end(removal: Removal, *, accept_poor: bool) -> None:
 
 
 def _carry_out(order: Order, doing: str) -> Report:
-    """With a line that says how far it is. However this process is asked to end, it takes the child with it."""
-    with ending_in_order(), progress(doing) as said:
+    """With a progress line. When this process ends, for any reason, the child ends with it."""
+    with ending_in_order(), progress(doing) as report:
         # Only where the line is written over: a log wants one line for each picture.
-        on_progress = (lambda percent: said(f"{doing}: {percent} %")) if err.is_terminal else None
+        on_progress = (lambda percent: report(f"{doing}: {percent} %")) if err.is_terminal else None
         return confined.carry_out(order, on_progress=on_progress)
 
 
@@ -206,8 +204,8 @@ def _named(target: Path | None) -> str | None:
     return None if target is None else str(_no_stream(target))
 
 
-def _rectangles(given: list[str] | None, option: str) -> tuple[Rectangle, ...]:
-    return tuple(_rectangle(text, option) for text in given or ())
+def _rectangles(texts: list[str] | None, option: str) -> tuple[Rectangle, ...]:
+    return tuple(_rectangle(text, option) for text in texts or ())
 
 
 def _placed(text: str) -> Placed:

@@ -18,7 +18,7 @@ _REPEATABLE = frozenset({"GET", "PUT"})
 
 
 class ActingFor(NamedTuple):
-    """The user for whom an operator makes a request, and with which role."""
+    """The user for whom an operator makes a request, and the role."""
 
     user_id: str
     role: str
@@ -72,13 +72,13 @@ class Api:
         if limit is None:
             whole: Sequence[Answer] = (await self.ask("GET", path, params=params, acting_for=acting_for))["items"]
             return whole
-        found: list[Answer] = []
+        rows: list[Answer] = []
         wanted = {**(params or {}), "limit": min(_PAGE, limit)}
         while True:
             page = await self.ask("GET", path, params=wanted, acting_for=acting_for)
-            found += page["items"]
-            if page.get("next_cursor") is None or len(found) >= limit:
-                return found[:limit]
+            rows += page["items"]
+            if page.get("next_cursor") is None or len(rows) >= limit:
+                return rows[:limit]
             wanted["cursor"] = page["next_cursor"]
 
     @asynccontextmanager
@@ -99,7 +99,7 @@ class Api:
 
 @contextmanager
 def _fields_named() -> Iterator[None]:
-    """Say of a request that is not valid only what is wrong where."""
+    """Reduce the answer to an invalid request to the faults and their places."""
     try:
         yield
     except Invalid as exc:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform
+from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.output import Json, print_done, print_json, print_table
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
@@ -15,9 +15,9 @@ from headrace.risks.model import Category, RiskStatus, Severity
 app = typer.Typer(help="The ledger of known risks.", no_args_is_help=True)
 
 RiskId = Annotated[str, typer.Argument(metavar="RISK_ID", help="The risk's id.")]
-Trigger = Annotated[str, typer.Option("--trigger", help="What would set it off.")]
-Plan = Annotated[str, typer.Option("--plan", help="What is done about it.")]
-Owner = Annotated[str, typer.Option("--owner", help="Who sees to it.")]
+Trigger = Annotated[str, typer.Option("--trigger", help="The event that would cause it.")]
+Plan = Annotated[str, typer.Option("--plan", help="The countermeasures.")]
+Owner = Annotated[str, typer.Option("--owner", help="The person responsible.")]
 
 _RISKS = path("admin", "risks")
 
@@ -36,16 +36,16 @@ def list_(
     json: Json = False,
 ) -> None:
     """List risks, newest first."""
-    asked = given(status=status or None, severity=severity or None, owner=owner, trace_id=trace)
-    found = perform("risks list", lambda api: api.list(_RISKS, asked, limit=limit))
+    filters = drop_none(status=status or None, severity=severity or None, owner=owner, trace_id=trace)
+    rows = perform("risks list", lambda api: api.list(_RISKS, filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "severity", "status", "category", "owner", "trigger"),
         [
             tuple(each[name] for name in ("risk_id", "severity", "status", "category", "owner", "trigger_condition"))
-            for each in found
+            for each in rows
         ],
     )
 
@@ -53,14 +53,14 @@ def list_(
 @app.command()
 def board(owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None, json: Json = False) -> None:
     """How many risks are not closed, the gravest first."""
-    asked = given(owner=owner)
-    found = perform("risks board", lambda api: api.ask("GET", path("admin", "risks", "board"), params=asked))
+    filters = drop_none(owner=owner)
+    rows = perform("risks board", lambda api: api.ask("GET", path("admin", "risks", "board"), params=filters))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("severity", "status", "owner", "risks"),
-        [(each["severity"], each["status"], each["owner"], each["count"]) for each in found["squares"]],
+        [(each["severity"], each["status"], each["owner"], each["count"]) for each in rows["squares"]],
     )
 
 
@@ -82,7 +82,7 @@ def add(
     json: Json = False,
 ) -> None:
     """Enter a risk."""
-    body = given(
+    body = drop_none(
         risk_id=risk_id,
         category=category,
         severity=severity,
@@ -97,16 +97,16 @@ def add(
 @app.command()
 def change(
     risk_id: RiskId,
-    status: Annotated[str | None, one_of(offered=[*RiskStatus], help="Where it stands.")] = None,
-    severity: Annotated[str | None, one_of(offered=[*Severity], help="How grave it is.")] = None,
-    category: Annotated[str | None, one_of(offered=[*Category], help="What kind it is.")] = None,
-    trigger: Annotated[str | None, typer.Option(help="What would set it off.")] = None,
-    plan: Annotated[str | None, typer.Option(help="What is done about it.")] = None,
-    owner: Annotated[str | None, typer.Option(help="Who sees to it.")] = None,
+    status: Annotated[str | None, one_of(offered=[*RiskStatus], help="Its status.")] = None,
+    severity: Annotated[str | None, one_of(offered=[*Severity], help="Its severity.")] = None,
+    category: Annotated[str | None, one_of(offered=[*Category], help="Its category.")] = None,
+    trigger: Annotated[str | None, typer.Option(help="The event that would cause it.")] = None,
+    plan: Annotated[str | None, typer.Option(help="The countermeasures.")] = None,
+    owner: Annotated[str | None, typer.Option(help="The person responsible.")] = None,
     json: Json = False,
 ) -> None:
-    """Change a risk; what is not named stays."""
-    changes = given(
+    """Change a risk; omitted fields stay."""
+    changes = drop_none(
         status=status,
         severity=severity,
         category=category,
@@ -131,9 +131,9 @@ def remove(risk_id: RiskId, json: Json = False) -> None:
 def traces(risk_id: RiskId, json: Json = False) -> None:
     """The newest hundred audit events that a risk refers to."""
     where = path("admin", "risks", risk_id, "traces")
-    found: Sequence[Any] = perform("risks traces", lambda api: api.list(where, limit=None))
+    rows: Sequence[Any] = perform("risks traces", lambda api: api.list(where, limit=None))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("when", "trace", "action", "what", "by"),
@@ -145,7 +145,7 @@ def traces(risk_id: RiskId, json: Json = False) -> None:
                 f"{each['resource_type']} {each['resource_id']}",
                 each["actor_id"],
             )
-            for each in found
+            for each in rows
         ],
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.cli.later import nothing_is_garbage
+from headrace.cli.later import gc_paused_while_importing
 from headrace.cli.opening import SECRET_FILE
 from headrace.database import Database
 from headrace.edge.routing import Router
@@ -56,7 +56,7 @@ class Parts:
 
     @cached_property
     def _tasks(self) -> "Tasks":
-        with nothing_is_garbage():
+        with gc_paused_while_importing():
             from headrace.cli.wiring import open_tasks
 
         return open_tasks(self.settings)
@@ -245,7 +245,7 @@ class AppByNoun:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         make = router_for(scope["path"])
         if (app := self._apps.get(make)) is None:
-            with nothing_is_garbage():
+            with gc_paused_while_importing():
                 from headrace.web.inprocess import create_inprocess_app
 
                 app = self._apps[make] = create_inprocess_app(self._services, [await make(self._parts)])
@@ -257,6 +257,6 @@ class AppByNoun:
 def router_for(path: str) -> MakeRouter:
     nouns: Sequence[str] = path.split("/")[2:]
     for length in (2, 1):
-        if (found := ROUTERS.get("/".join(nouns[:length]))) is not None:
-            return found
+        if (result := ROUTERS.get("/".join(nouns[:length]))) is not None:
+            return result
     raise LookupError(f"no command sends requests to {path}")

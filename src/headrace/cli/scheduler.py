@@ -19,8 +19,8 @@ def scheduler() -> None:
     """Fire schedules when they are due, and do the maintenance that an API does. Any number share the work."""
     settings = load_settings()
     with ExitStack() as stack:
-        with progress(LOOKING) as said:
-            deployment = stack.enter_context(database_of(settings, role="scheduler", report=said))
+        with progress(LOOKING) as report:
+            deployment = stack.enter_context(database_of(settings, role="scheduler", report=report))
             run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
         fired = run(_fire(settings, deployment))
     say(f"stopped; {fired:,} runs fired")

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, list_all, path, perform
+from headrace.cli.calls import drop_none, list_all, path, perform
 from headrace.cli.output import Json, Yes, out, print_done, print_json, print_table, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.showing import print_fields, when
@@ -17,7 +17,7 @@ app = typer.Typer(help="Schedules: make, change, enable, disable and run them.",
 
 ScheduleId = Annotated[str, typer.Argument(metavar="SCHEDULE", help="The schedule's id: sch_….")]
 Cron = Annotated[str | None, typer.Option(help="When: five fields, or a nickname such as @daily.")]
-Interval = Annotated[int | None, typer.Option(help="Or every so many seconds.")]
+Interval = Annotated[int | None, typer.Option(help="Or at this interval in seconds.")]
 RunAt = Annotated[str | None, typer.Option(help="Or once at this time: 2026-03-01T08:00:00Z.")]
 Timezone = Annotated[str | None, typer.Option("--tz", help="The zone whose clock the expression is read by.")]
 Data = Annotated[
@@ -29,20 +29,18 @@ Data = Annotated[
     ),
 ]
 Labels = Annotated[list[str] | None, typer.Option(help="Only a worker with these runs it, as key=value. Repeatable.")]
-Description = Annotated[str | None, typer.Option(help="What it is for.")]
-Policy = Annotated[
-    str | None, one_of(offered=("latest", "all", "none"), help="What becomes of due times that nobody fired.")
-]
+Description = Annotated[str | None, typer.Option(help="Its purpose.")]
+Policy = Annotated[str | None, one_of(offered=("latest", "all", "none"), help="The policy for missed due times.")]
 Duration = Annotated[int | None, typer.Option(help="Seconds that a run may take.")]
-Grace = Annotated[int | None, typer.Option(help="Seconds from asking it to stop until it is killed.")]
-Extension = Annotated[int | None, typer.Option(help="Seconds more that a run may ask for.")]
+Grace = Annotated[int | None, typer.Option(help="Seconds between the request to stop and the kill.")]
+Extension = Annotated[int | None, typer.Option(help="Maximum extension of a run in seconds.")]
 Retries = Annotated[int | None, typer.Option(help="How often a failed run is tried again.")]
 Concurrent = Annotated[int | None, typer.Option(help="Runs at once, over all machines.")]
 Overlap = Annotated[
     str | None,
     one_of(
         offered=("queue_all", "queue_one", "skip", "cancel_running"),
-        help="What becomes of a due time while that many runs are under way.",
+        help="The policy for a due time while that many runs are active.",
     ),
 ]
 Waiting = Annotated[
@@ -75,11 +73,11 @@ def create(
     json: Json = False,
 ) -> None:
     """Make a schedule and print its id."""
-    said = _given(
+    options = _options(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
         max_retries, max_concurrent, overlap, max_waiting, priority,
     )  # fmt: skip
-    body = {"name": name, "type": task_type, **said, "enabled": not disabled}
+    body = {"name": name, "type": task_type, **options, "enabled": not disabled}
     made = perform("schedules create", lambda api: api.ask("POST", path("schedules"), body=body))
     if json:
         _print(made, json=True)
@@ -111,8 +109,8 @@ def update(
     version: Annotated[int | None, typer.Option(help="Change it only if this is still its version.")] = None,
     json: Json = False,
 ) -> None:
-    """Change a schedule; what is left out stays."""
-    changes = _given(
+    """Change a schedule; omitted fields stay."""
+    changes = _options(
         cron, interval, run_at, tz, data, labels, description, misfire, max_duration, grace, max_extension,
         max_retries, max_concurrent, overlap, max_waiting, priority,
     )  # fmt: skip
@@ -136,20 +134,20 @@ def list_(
     internal: Annotated[
         bool, typer.Option("--internal", help="Headrace's own schedules, too: their types begin with headrace.")
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of schedules.")] = 100,
     json: Json = False,
 ) -> None:
     """List schedules, newest first."""
-    asked = given(
+    filters = drop_none(
         internal=None if internal or task_type is not None else False,
         type=task_type,
         enabled=enabled,
         name=name,
         label=[f"{label}={value}" for label, value in pairs(labels).items()] or None,
     )
-    found = perform("schedules list", lambda api: list_all(api, path("schedules"), asked, limit=limit))
+    rows = perform("schedules list", lambda api: list_all(api, path("schedules"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "name", "type", "when", "next run", "done", "failed", ""),
@@ -164,7 +162,7 @@ def list_(
                 f"{schedule['failed_executions']:,}",
                 "" if schedule["enabled"] else "disabled",
             )
-            for schedule in found
+            for schedule in rows
         ],
     )
 
@@ -195,10 +193,10 @@ def disable(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Fire no more; what runs goes on, and so does what waits, unless it is canceled."""
-    asked = {"cancel_pending": True} if cancel_pending else None
+    """Fire no more; running tasks continue, and waiting ones too, unless they are canceled."""
+    filters = {"cancel_pending": True} if cancel_pending else None
     disabled = perform(
-        "schedules disable", lambda api: api.ask("POST", path("schedules", schedule_id, "disable"), params=asked)
+        "schedules disable", lambda api: api.ask("POST", path("schedules", schedule_id, "disable"), params=filters)
     )
     if json:
         print_json(disabled)
@@ -209,7 +207,7 @@ def disable(
 
 @app.command()
 def delete(schedule_id: ScheduleId, yes: Yes = False, json: Json = False) -> None:
-    """Remove a schedule with its history; what runs goes on as a task."""
+    """Remove a schedule with its history; running tasks continue."""
     if not yes:
         typer.confirm(f"Delete {schedule_id} and its history?", abort=True)
     perform("schedules delete", lambda api: api.ask("DELETE", path("schedules", schedule_id)))
@@ -233,10 +231,10 @@ def next_(
     json: Json = False,
 ) -> None:
     """Print when a schedule is due next."""
-    asked = {"count": count}
-    times = perform("schedules next", lambda api: api.ask("GET", path("schedules", schedule_id, "next"), params=asked))[
-        "times"
-    ]
+    filters = {"count": count}
+    times = perform(
+        "schedules next", lambda api: api.ask("GET", path("schedules", schedule_id, "next"), params=filters)
+    )["times"]
     if json:
         print_json(times)
         return
@@ -247,14 +245,14 @@ def next_(
 @app.command()
 def statistics(schedule_id: ScheduleId, json: Json = False) -> None:
     """How a schedule has done."""
-    found = perform("schedules statistics", lambda api: api.ask("GET", path("schedules", schedule_id, "statistics")))
+    result = perform("schedules statistics", lambda api: api.ask("GET", path("schedules", schedule_id, "statistics")))
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        print_fields(found)
+        print_fields(result)
 
 
-def _given(
+def _options(
     cron: str | None,
     interval: int | None,
     run_at: str | None,
@@ -272,7 +270,7 @@ def _given(
     max_waiting: int | None,
     priority: int | None,
 ) -> dict[str, Any]:
-    """What was said on the command line, by the names of a schedule's fields."""
+    """The options of the command line, by the names of a schedule's fields."""
     options = {
         "cron": cron,
         "interval": interval,
@@ -291,8 +289,8 @@ def _given(
         "max_waiting": max_waiting,
         "priority": priority,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    return given | {"max_waiting": None} if max_waiting == 0 else given
+    chosen = {name: value for name, value in options.items() if value is not None}
+    return chosen | {"max_waiting": None} if max_waiting == 0 else chosen
 
 
 # -- showing

@@ -76,7 +76,7 @@ class Listening:
 
 @contextmanager
 def listen(settings: Settings) -> Iterator[Listening]:
-    """Hold the API's port. One that nobody chose may move up: two clones on one machine need not know of each other."""
+    """Hold the API's port. A default port may move up: two clones on one machine do not conflict."""
     chosen = "api_port" in settings.model_fields_set
     ports = range(settings.api_port, settings.api_port + (1 if chosen else _PORTS_TRIED))
     for port in ports:
@@ -216,11 +216,11 @@ def connection_limits(settings: Settings) -> ConnectionLimits:
 async def _reasons_not_ready(db: Database) -> Sequence[str]:
     try:
         async with db.transaction(readonly=True) as tx:
-            found = await migrations.read_status(tx)
+            result = await migrations.read_status(tx)
     except HeadraceError as exc:
         return [exc.message]
-    # A newer schema is no reason: while a new release comes in, the old one goes on working on it.
-    return [f"{len(found.pending)} migrations are missing: run `headrace migrate`."] if found.pending else []
+    # A newer schema is no reason: while a new release comes in, the old one continues to work on it.
+    return [f"{len(result.pending)} migrations are missing: run `headrace migrate`."] if result.pending else []
 
 
 class _Server(uvicorn.Server):
@@ -261,7 +261,7 @@ def _uvicorn_config(app: FastAPI, settings: Settings, connections: Connections) 
         access_log=False,
         lifespan="off",
         server_header=False,
-        proxy_headers=False,  # our own middleware decides whom to believe
+        proxy_headers=False,  # our own middleware decides which proxies to trust
         # Its timer starts again with every byte, so it is left to ours, which comes before it.
         timeout_keep_alive=math.ceil(settings.api_keep_alive_timeout.total_seconds()) + 60,
         timeout_graceful_shutdown=max(1, round(settings.api_shutdown_timeout.total_seconds())),

@@ -28,7 +28,7 @@ def minute(at: str | None) -> str | None:
 
 
 def print_fields(answer: Mapping[str, Any], *, last: Iterable[str] = ()) -> None:
-    """Name and value of all that is there; long texts last, each under its name."""
+    """Names and values of the fields; long texts last, each under its name."""
     last = tuple(last)
     rows = [(name, _plain(name, value)) for name, value in answer.items() if name not in last]
     print_table(("field", "value"), [(name, value) for name, value in rows if value not in (None, {}, [])])

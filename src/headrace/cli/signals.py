@@ -15,7 +15,7 @@ log = logs.get(__name__)
 def stop_on_signals(
     *, at_once: Callable[[], object] | None = None, at_first: Callable[[], object] | None = None
 ) -> asyncio.Event:
-    """An event that Ctrl-C and SIGTERM set. ``at_first`` may say what the process waits for. A second Ctrl-C calls
+    """An event that Ctrl-C and SIGTERM set. ``at_first`` may print what the process waits for. A second Ctrl-C calls
     ``at_once``, which waits for nothing; without it, it raises ``KeyboardInterrupt``."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -38,7 +38,7 @@ def stop_on_signals(
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise ``SystemExit`` meanwhile, so that what was begun is cleared away."""
+    """SIGTERM and SIGHUP raise ``SystemExit`` meanwhile, so that unfinished work is cleaned up."""
     ours = [number for number in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:
         signal.signal(number, _end)

@@ -1,4 +1,4 @@
-"""``headrace stats``: what was submitted, what ended, and how long it took."""
+"""``headrace stats``: submitted and ended tasks, and their durations."""
 
 from typing import Annotated, Any
 
@@ -26,11 +26,11 @@ def stats(
     async def act(api: Api) -> Any:
         return await api.ask("GET", path("admin", "statistics"), params={"range": range_})
 
-    found = perform("stats", act)
+    rows = perform("stats", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
-    points = found["points"]
+    points = rows["points"]
     if not points:
         out.print("Nothing was measured yet: figures are kept once a minute while an API or a scheduler runs.")
         return
@@ -40,7 +40,7 @@ def stats(
         ("queue", "ended", "failed", "waiting now"),
         [
             (queue["name"], f"{sum(queue['ended']):,}", f"{sum(queue['failed']):,}", _latest(queue["waiting"]))
-            for queue in found["queues"]
+            for queue in rows["queues"]
         ],
     )
     if every:

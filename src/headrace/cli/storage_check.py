@@ -23,7 +23,7 @@ async def check_storage(chosen: Settings) -> None:
     """Write, read and delete a probe object before a process starts to work.
 
     A refusal (no such bucket, a wrong key, a folder that is not writable) ends the start: ``StorageRefused``. After an
-    outage the process starts all the same, as one that runs goes on: only files answer 503 until storage is back.
+    outage the process starts anyway, as a running one continues: only files answer 503 until storage is back.
     """
     try:
         await probe(files_storage(chosen))
@@ -45,7 +45,7 @@ async def probe(config: StorageConfig) -> None:
 class StorageWatch:
     """Whether files could be stored and read at the last check, which is at most a minute and a half old.
 
-    ``/readyz`` and ``/metrics`` read it; however often they are asked, storage is not.
+    ``/readyz`` and ``/metrics`` read the stored result; their requests never reach the storage.
     """
 
     def __init__(self, storage: Storage) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.output import Json, err, out, print_json, say
 from headrace.cli.payloads import pairs, read_payload
 from headrace.cli.requests import Api
@@ -16,8 +16,8 @@ from headrace.cli.tasks import OVER, print_task
 from headrace.cli.times import instant
 from headrace.visible import make_visible
 
-_LOOK_EVERY_S = 0.1
-_LOOK_AFAR_EVERY_S = 1.0
+_POLL_INTERVAL_SECONDS = 0.1
+_REMOTE_POLL_INTERVAL_SECONDS = 1.0
 # A task that waits for this long has a reason, which is worth telling.
 _ASK_WHY_AFTER_S = 2.0
 _YEAR_S = 366 * 24 * 3600
@@ -37,7 +37,7 @@ def submit(
         int | None, typer.Option(help="Another priority than the type's; higher is taken first.")
     ] = None,
     run_at: Annotated[str | None, typer.Option(help="Not before this time: 2026-03-01T08:00:00Z.")] = None,
-    max_attempts: Annotated[int | None, typer.Option(help="How often it is tried at the most.")] = None,
+    max_attempts: Annotated[int | None, typer.Option(help="Maximum number of attempts.")] = None,
     timeout: Annotated[int | None, typer.Option(min=1, max=_YEAR_S, help="Seconds that one attempt may take.")] = None,
     limit_key: Annotated[
         str | None, typer.Option(help="Tasks of the type with the same key share its limit per key.")
@@ -57,7 +57,7 @@ def submit(
     at = None if run_at is None else instant(run_at, "--run-at")
     if at is not None and at < datetime.now(UTC):
         say(f"{run_at} is in the past: it may start at once")
-    body = given(
+    body = drop_none(
         type=task_type,
         payload=read_payload(payload),
         title=title,
@@ -89,7 +89,7 @@ def submit(
 
 async def _submit(api: Api, body: dict[str, Any], *, user: str | None, key: str | None, wait: bool) -> dict[str, Any]:
     task: dict[str, Any] = await api.ask(
-        "POST", path("tasks"), body={**body, **given(user_id=await user_id_of(api, user))}, key=key
+        "POST", path("tasks"), body={**body, **drop_none(user_id=await user_id_of(api, user))}, key=key
     )
     if not wait:
         return task
@@ -97,7 +97,7 @@ async def _submit(api: Api, body: dict[str, Any], *, user: str | None, key: str 
     try:
         return await _wait(api, task)
     except asyncio.CancelledError:
-        say(f"the task goes on; `headrace tasks show {task['id']}` tells what became of it")
+        say(f"the task continues; `headrace tasks show {task['id']}` shows its status")
         raise
 
 
@@ -119,7 +119,7 @@ async def _wait(api: Api, task: dict[str, Any]) -> dict[str, Any]:
                 asked_at = monotonic()
             if waits or task["status"] != "QUEUED":
                 bar.update(shown, completed=task["progress"], description=make_visible(_describe(task, reasons)))
-            await asyncio.sleep(_LOOK_AFAR_EVERY_S if api.is_remote else _LOOK_EVERY_S)
+            await asyncio.sleep(_REMOTE_POLL_INTERVAL_SECONDS if api.is_remote else _POLL_INTERVAL_SECONDS)
 
 
 def _describe(task: dict[str, Any], reasons: Sequence[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""``headrace subscriptions``: who has what, and the orders behind it."""
+"""``headrace subscriptions``: subscriptions, and the orders behind them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -7,13 +7,13 @@ import typer
 
 from headrace.billing.payments.model import OrderStatus
 from headrace.billing.subscriptions.model import SubscriptionStatus
-from headrace.cli.calls import given, owner_of, path, perform
+from headrace.cli.calls import drop_none, owner_of, path, perform
 from headrace.cli.output import Json, print_json, print_table
 from headrace.cli.requests import Api
 from headrace.cli.showing import minute
 from headrace.cli.words import one_of
 
-app = typer.Typer(help="Subscriptions and their orders: look at them, cancel them, refund them.", no_args_is_help=True)
+app = typer.Typer(help="Subscriptions and their orders: list, cancel and refund them.", no_args_is_help=True)
 
 SubscriptionId = Annotated[str, typer.Argument(metavar="ID", help="The subscription's id: sub_….")]
 OrderId = Annotated[str, typer.Argument(metavar="ORDER", help="The order's id: ord_….")]
@@ -34,11 +34,13 @@ def list_(
     """List subscriptions, newest first."""
 
     async def act(api: Api) -> Sequence[Any]:
-        return await api.list(path("subscriptions"), {**given(status=status), **await owner_of(api, user)}, limit=limit)
+        return await api.list(
+            path("subscriptions"), {**drop_none(status=status), **await owner_of(api, user)}, limit=limit
+        )
 
-    found = perform("subscriptions list", act)
+    rows = perform("subscriptions list", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "user", "plan", "status", "until", "renews"),
@@ -51,7 +53,7 @@ def list_(
                 minute(each["expire_at"]),
                 each["auto_renew"],
             )
-            for each in found
+            for each in rows
         ],
     )
 
@@ -78,19 +80,19 @@ def resume(subscription_id: SubscriptionId, json: Json = False) -> None:
 def orders(
     user: User = None,
     status: Annotated[str | None, one_of(offered=[*OrderStatus], help="Only those in this state.")] = None,
-    problem: Annotated[bool, typer.Option("--problem", help="Only those that an operator has to look at.")] = False,
+    problem: Annotated[bool, typer.Option("--problem", help="Only those that need an operator's attention.")] = False,
     limit: Limit = 50,
     json: Json = False,
 ) -> None:
-    """List orders, newest first. A `problem` is for an operator to look at."""
+    """List orders, newest first. A `problem` needs an operator's attention."""
 
     async def act(api: Api) -> Sequence[Any]:
-        wanted = given(status=status, problem=problem or None)
+        wanted = drop_none(status=status, problem=problem or None)
         return await api.list(path("payments"), {**wanted, **await owner_of(api, user)}, limit=limit)
 
-    found = perform("subscriptions orders", act)
+    rows = perform("subscriptions orders", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "user", "for", "amount", "status", "problem", "ordered"),
@@ -104,7 +106,7 @@ def orders(
                 each["problem"],
                 minute(each["created_at"]),
             )
-            for each in found
+            for each in rows
         ],
     )
 
@@ -128,7 +130,7 @@ def refund(
 @app.command()
 def resolve(
     order_id: OrderId,
-    reason: Annotated[str, typer.Option(help="What was found and done, for the audit trail.")],
+    reason: Annotated[str, typer.Option(help="The finding and the action, for the audit trail.")],
     json: Json = False,
 ) -> None:
     """Say that an order's `problem` was looked at: it raises no alarm any more."""
@@ -136,8 +138,8 @@ def resolve(
 
 
 def _ask(command: str, method: str, where: str, body: Mapping[str, Any] | None = None, *, json: bool) -> None:
-    found = perform(f"subscriptions {command}", lambda api: api.ask(method, where, body=body))
+    result = perform(f"subscriptions {command}", lambda api: api.ask(method, where, body=body))
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        print_table(("field", "value"), list(found.items()))
+        print_table(("field", "value"), list(result.items()))

@@ -23,7 +23,7 @@ from headrace.cli.output import err, say
 log = logs.get(__name__)
 
 _FIRST_DELAY_S = 0.5
-_LONGEST_DELAY_S = 30.0
+_MAX_DELAY_S = 30.0
 # A process that has lived for this long starts with the first delay again.
 _STEADY_S = 60.0
 _LINE_LIMIT = 1 << 20
@@ -68,7 +68,7 @@ class Supervisor:
         self._signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End every child at once; what they ran is found by its lease."""
+        """End every child at once; their tasks are recovered by their leases."""
         self._stopping.set()
         self._signal(signal.SIGKILL)
 
@@ -90,7 +90,7 @@ class Supervisor:
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._stopping.wait()
-            delay = min(delay * 2, _LONGEST_DELAY_S)
+            delay = min(delay * 2, _MAX_DELAY_S)
 
     async def _live(self, slot: int) -> int:
         """One child from its start to its end; gives its exit code, negative for a signal."""

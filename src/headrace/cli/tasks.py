@@ -1,11 +1,11 @@
-"""``headrace tasks``: look at tasks, cancel them, try them again, delete them."""
+"""``headrace tasks``: list, cancel, retry and delete tasks."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, owner_of, path, perform
+from headrace.cli.calls import drop_none, owner_of, path, perform
 from headrace.cli.many import STATUSES, All, Detach, Queue, Status, Type, User, act_on_all, check_choice
 from headrace.cli.output import Json, Yes, out, print_json, print_table
 from headrace.cli.payloads import pairs
@@ -14,7 +14,7 @@ from headrace.cli.showing import print_fields, print_reasons, when
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, NotFound
 
-app = typer.Typer(help="Tasks: look at them, cancel them, try them again, delete them.", no_args_is_help=True)
+app = typer.Typer(help="Tasks: list, cancel, retry and delete them.", no_args_is_help=True)
 
 TaskId = Annotated[str, typer.Argument(metavar="TASK_ID", help="The task's id: tsk_….")]
 TaskIds = Annotated[list[str] | None, typer.Argument(metavar="TASK_ID...", help="The tasks' ids: tsk_….")]
@@ -47,14 +47,14 @@ def list_(
     label: Annotated[list[str] | None, typer.Option(help="Only with this label: key=value. Repeatable.")] = None,
     idempotency_key: Annotated[str | None, typer.Option(help="Only the one that was submitted with this key.")] = None,
     error: Annotated[str | None, typer.Option(help="Only with this in the error's code or message.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of tasks.")] = 20,
     json: Json = False,
 ) -> None:
     """List tasks, newest first."""
     labels = [f"{name}={value}" for name, value in pairs(label).items()] or None
 
     async def act(api: Api) -> Sequence[Any]:
-        asked = given(
+        filters = drop_none(
             status=status or None,
             type=type_,
             queue=queue,
@@ -65,12 +65,12 @@ def list_(
             error=error,
         )
         if not internal and type_ is None:
-            asked["internal"] = False
-        return await api.list(path("tasks"), asked, limit=limit)
+            filters["internal"] = False
+        return await api.list(path("tasks"), filters, limit=limit)
 
-    found = perform("tasks list", act)
+    rows = perform("tasks list", act)
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "status", "type", "title", "queue", "attempt", "progress", "created", "error"),
@@ -86,7 +86,7 @@ def list_(
                 when(task["created_at"]),
                 first_line(task["error_message"] or task["error_code"]),
             )
-            for task in found
+            for task in rows
         ],
     )
 
@@ -119,7 +119,7 @@ def cancel(
     detach: Detach = False,
     json: Json = False,
 ) -> None:
-    """Cancel tasks, or all that match: one that waits is over at once, one that runs is told to stop."""
+    """Cancel tasks, or all that match: a waiting one ends at once, a running one is asked to stop."""
     check_choice(task_ids, all_, any((status, type_, queue, user)))
     if all_:
         act_on_all("cancel", status=status, type_=type_, queue=queue, user=user, yes=yes, detach=detach, json=json)
@@ -196,16 +196,16 @@ def steps(
     json: Json = False,
 ) -> None:
     """The steps of every attempt, in the order in which they began."""
-    asked = given(failed=failed or None)
-    found = perform("tasks steps", lambda api: api.list(path("tasks", task_id, "steps"), asked, limit=_ALL))
+    filters = drop_none(failed=failed or None)
+    rows = perform("tasks steps", lambda api: api.list(path("tasks", task_id, "steps"), filters, limit=_ALL))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("attempt", "step", "status", "started", "ms"),
         [
             (each["attempt"], each["name"], each["status"], when(each["started_at"]), each["duration_ms"])
-            for each in found
+            for each in rows
         ],
     )
 
@@ -213,9 +213,9 @@ def steps(
 @app.command()
 def types(json: Json = False) -> None:
     """Every kind of task that a worker has registered."""
-    found = perform("tasks types", lambda api: api.list(path("task-types"), limit=None))
+    rows = perform("tasks types", lambda api: api.list(path("task-types"), limit=None))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("type", "queue", "priority", "attempts", "limit", "description"),
@@ -228,14 +228,14 @@ def types(json: Json = False) -> None:
                 each["max_running"],
                 each["description"],
             )
-            for each in found
+            for each in rows
         ],
     )
 
 
 @app.command()
 def why(task_id: TaskId, json: Json = False) -> None:
-    """Why a task is not running: the first reason is the one to look at first."""
+    """Show why a task is not running, the most important reason first."""
     explained = perform("tasks why", lambda api: api.ask("GET", path("tasks", task_id, "why")))
     if json:
         print_json(explained)
@@ -254,8 +254,8 @@ def _change(verb: str, task_ids: Sequence[str], *, json: bool) -> None:
         return
     for task in changed:
         stopping = task["cancel_requested_at"] is not None and task["status"] not in OVER
-        said = "is told to stop" if stopping else f"is {task['status']}"
-        out.print(f"{task['id']} {said}")
+        outcome = "is asked to stop" if stopping else f"is {task['status']}"
+        out.print(f"{task['id']} {outcome}")
 
 
 async def for_each(api: Api, method: str, ids: Sequence[str], where: Any) -> list[Any]:

@@ -16,13 +16,13 @@ def json_escaped(document: bytes) -> bytes:
     return UNSAFE.sub(_json_escape, document.decode()).encode() if not document.isascii() else document
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be")
+def _json_escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 class SafeConsole(Console):
-    """Prints strings as they are: ``[…]`` is markup only where a caller says so, and no control gets through."""
+    """Prints strings literally: ``[…]`` is markup only where a caller asks for it, and no control character passes."""
 
     def print(self, *objects: Any, markup: bool | None = None, **how: Any) -> None:
         safe = (make_visible(each) if isinstance(each, str) else each for each in objects)

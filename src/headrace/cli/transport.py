@@ -1,5 +1,7 @@
-"""httpx to an ASGI app in this process. Unlike ``httpx.ASGITransport`` it gives the answer's body in parts, so that an
-export of a million rows does not have to fit into memory."""
+"""httpx2 to an ASGI app in this process.
+
+Unlike ``httpx2.ASGITransport`` it gives the body in parts: an export of a million rows need not fit into memory.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -7,7 +9,7 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
-import httpx
+import httpx2
 from starlette.types import ASGIApp, Message
 
 from headrace import ids
@@ -16,25 +18,25 @@ from headrace.edge.facts import Facts, attach
 _PARTS_AHEAD = 4
 
 
-class InProcess(httpx.AsyncBaseTransport):
+class InProcess(httpx2.AsyncBaseTransport):
     """Each request is a task that runs the app; what the app raises is raised here."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         messages: asyncio.Queue[Message] = asyncio.Queue(_PARTS_AHEAD)
-        assert isinstance(request.stream, httpx.AsyncByteStream)
+        assert isinstance(request.stream, httpx2.AsyncByteStream)
         answering = self._app(_scope(request), _receiver(request.stream), messages.put)
         running: asyncio.Task[None] = asyncio.create_task(answering)  # type: ignore[arg-type]
         start = await _next(messages, running)
         if start["status"] == HTTPStatus.INTERNAL_SERVER_ERROR:  # Starlette sends it, and then raises the error
             await running
         body = _Body(messages, running)
-        return httpx.Response(start["status"], headers=start["headers"], stream=body)
+        return httpx2.Response(start["status"], headers=start["headers"], stream=body)
 
 
-class _Body(httpx.AsyncByteStream):
+class _Body(httpx2.AsyncByteStream):
     def __init__(self, messages: "asyncio.Queue[Message]", running: "asyncio.Task[None]") -> None:
         self._messages = messages
         self._running = running
@@ -71,14 +73,14 @@ async def _next(messages: "asyncio.Queue[Message]", running: "asyncio.Task[None]
         coming.cancel()
 
 
-def _receiver(stream: httpx.AsyncByteStream) -> Any:
+def _receiver(stream: httpx2.AsyncByteStream) -> Any:
     parts = stream.__aiter__()
     sent = False
 
     async def receive() -> Message:
         nonlocal sent
         if sent:
-            await asyncio.Event().wait()  # the client goes on listening until the task is canceled
+            await asyncio.Event().wait()  # the client keeps listening until the task is canceled
         try:
             return {"type": "http.request", "body": await anext(parts), "more_body": True}
         except StopAsyncIteration:
@@ -88,7 +90,7 @@ def _receiver(stream: httpx.AsyncByteStream) -> Any:
     return receive
 
 
-def _scope(request: httpx.Request) -> dict[str, Any]:
+def _scope(request: httpx2.Request) -> dict[str, Any]:
     url = request.url
     scope = {
         "type": "http",

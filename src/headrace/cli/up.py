@@ -12,7 +12,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Annotated, NoReturn, TextIO
 
-import httpx
+import httpx2
 import orjson
 import typer
 from rich.markup import escape
@@ -25,12 +25,12 @@ from headrace.cli import serving
 from headrace.cli.api import Host, Port
 from headrace.cli.development import for_development
 from headrace.cli.first_password import FirstPassword
-from headrace.cli.keeping import chosen_retention
 from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
 from headrace.cli.removal_wiring import removing
+from headrace.cli.retention_settings import chosen_retention
 from headrace.cli.signals import stop_on_signals
 from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
@@ -67,13 +67,13 @@ App = Annotated[
 _LOCAL_TARGETS = """
   Webhooks  may go to this machine, for development (HEADRACE_WEBHOOK_LOCAL_TARGETS=false forbids it)"""
 _OPEN = """
-  Register  open to whoever reaches this address (HEADRACE_REGISTRATION=closed forbids it)"""
+  Register  open to everyone who can reach this address (HEADRACE_REGISTRATION=closed forbids it)"""
 _CLOSED = """
   Register  closed: an administrator makes accounts (HEADRACE_REGISTRATION=open lets strangers in)"""
 
 
 _READY_WITHIN_S = 60.0
-_LOOK_EVERY_S = 2.0
+_CHECK_INTERVAL_SECONDS = 2.0
 
 PayLocally = Annotated[
     bool,
@@ -89,7 +89,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
     settings = for_development(load_settings(api_host=host, api_port=port))
     with _alone(data_folder(settings) / "up.lock") as lock:
         if isinstance(lock, _Running):
-            _beside(lock, app, asked=[host is not None, port is not None, pay_locally])
+            _beside(lock, app, options_set=[host is not None, port is not None, pay_locally])
             return
         with ExitStack() as stack:
             listening = stack.enter_context(serving.listen(settings))
@@ -111,7 +111,7 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
                 _end_without_schema(embedded=deployment.embedded)
             say("stopping")
             if not as_log() and (unused := first.read()) is not None:  # by now it has scrolled away
-                # Where it was said first, and not where the log goes.
+                # To the first output, and not to the log.
                 out.print(f"Log in as {unused[0]} with the password {unused[1]} (it stays in {first.file})")
     say(_stopped(settings, embedded=deployment.embedded))
 
@@ -133,7 +133,7 @@ async def _wait_for_signal() -> None:
 
 
 def _stopped(settings: Settings, *, embedded: bool) -> str:
-    """Say whether PostgreSQL still writes to the data folder: a copy taken now would be inconsistent."""
+    """Report whether PostgreSQL still writes to the data folder: a copy taken now would be inconsistent."""
     if embedded and is_running(EmbeddedConfig(settings.data_dir.resolve())):
         return (
             "stopped, but PostgreSQL stays up for another process that uses it (a worker, or a command): do not copy "
@@ -155,7 +155,7 @@ async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassw
     await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
     async with await Database.connect(deployment.app) as db:
         secret = await secret_key_for(settings, db, make=True)
-        with suppress(HeadraceError):  # of an archive that does not answer `headrace doctor` says so
+        with suppress(HeadraceError):  # `headrace doctor` reports an archive that does not answer
             if (lost := await lost_trail(settings, db)) is not None:
                 say(f"warning: {lost}.")
         async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
@@ -166,7 +166,7 @@ async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassw
 
 @dataclass(frozen=True, slots=True)
 class _How:
-    """What `up` was told, and what it found."""
+    """The options of `up`, and its state."""
 
     program: str | None
     pay_locally: bool
@@ -185,19 +185,19 @@ async def _serve(
     stop = stop_on_signals()
     meters = Meters("up", __version__)
     async with (
-        paying(settings, listening.url, locally=how.pay_locally) as told,
-        _working(told, deployment, how.program, stop) as working,
-        removing(told.settings, deployment) as remover,
-        scheduling(told.settings, deployment) as firing,
-        relaying(told.settings, deployment) as relay,
-        maintenance_loops(told.settings, deployment) as reaper,
-        serving.application(told.settings, deployment, secret, url=listening.url, meters=meters) as app,
+        paying(settings, listening.url, locally=how.pay_locally) as payment,
+        _working(payment, deployment, how.program, stop) as working,
+        removing(payment.settings, deployment) as remover,
+        scheduling(payment.settings, deployment) as firing,
+        relaying(payment.settings, deployment) as relay,
+        maintenance_loops(payment.settings, deployment) as reaper,
+        serving.application(payment.settings, deployment, secret, url=listening.url, meters=meters) as app,
         how.first.watched(deployment.app),
     ):
         for part in (working, firing, relay, reaper):
             if part is not None:
                 meters.add(part.read_figures)
-        _greet(listening.url, how.first, settings, pay_at=told.url, seconds=monotonic() - how.started)
+        _greet(listening.url, how.first, settings, pay_at=payment.url, seconds=monotonic() - how.started)
         here = [each for each in (working, remover) if each is not None]
         telling = asyncio.create_task(_tell_what_is_waited_for(stop, here, settings.worker_shutdown_timeout))
         watching = asyncio.create_task(_watch_schema(deployment, stop, how.schema_gone))
@@ -212,10 +212,10 @@ FIND_SCHEMA = "SELECT WHERE to_regclass('headrace.schema_migrations') IS NOT NUL
 
 
 async def _watch_schema(deployment: Deployment, stop: asyncio.Event, gone: threading.Event) -> None:
-    """Stop when Headrace's schema was dropped: its loops cannot go on, and PostgreSQL should."""
+    """Stop when Headrace's schema was dropped: its loops cannot continue, and PostgreSQL should."""
     async with await Database.connect(replace(deployment.app, pool_min=0, pool_max=1)) as db:
         while not gone.is_set():
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_CHECK_INTERVAL_SECONDS)
             with suppress(DatabaseUnavailable, DatabaseBusy):
                 if not await db.fetch_alone(FIND_SCHEMA):
                     gone.set()
@@ -228,13 +228,13 @@ async def _tell_what_is_waited_for(stop: asyncio.Event, working: Sequence[Worker
 
 
 def _working(
-    told: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
+    payment: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
 ) -> AbstractAsyncContextManager[Worker | None]:
     """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
     program there are only the product's own tasks, which are no trouble here; removal's work is done in children."""
     if program is None:
-        return maintaining(told.settings, deployment)
-    environment = {**told.environment, "HEADRACE_REMOVAL_PROCESSES": "0"}  # that is done here
+        return maintaining(payment.settings, deployment)
+    environment = {**payment.environment, "HEADRACE_REMOVAL_PROCESSES": "0"}  # that is done here
     return supervised(Supervisor(worker_command(program), 1, environment=environment), stop=stop)
 
 
@@ -275,7 +275,7 @@ class AlreadyUp(Conflict):
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    """Who is up in this folder; neither is known while it starts."""
+    """The process that runs in this folder; both fields are unknown while it starts."""
 
     url: str | None = None
     pid: int | None = None
@@ -286,9 +286,9 @@ class _Running:
         return f"Headrace is already running at {self.url} (process {self.pid})"
 
 
-def _beside(running: _Running, app: str | None, *, asked: Sequence[bool]) -> None:
-    """Somebody is up here: what is asked for is there, or a worker is added to it, or it is refused."""
-    if any(asked):
+def _beside(running: _Running, app: str | None, *, options_set: Sequence[bool]) -> None:
+    """Headrace already runs here: report it, add a worker to it, or refuse new options."""
+    if any(options_set):
         raise AlreadyUp(f"{running}: stop it, then start it with these options.")
     if app is None:
         say(f"{running}.")
@@ -302,8 +302,8 @@ def _beside(running: _Running, app: str | None, *, asked: Sequence[bool]) -> Non
 def _gets_ready(url: str) -> bool:
     until = monotonic() + _READY_WITHIN_S
     while monotonic() < until:
-        with suppress(httpx.TransportError):
-            if httpx.get(f"{url}/readyz", trust_env=False).is_success:
+        with suppress(httpx2.TransportError):
+            if httpx2.get(f"{url}/readyz", trust_env=False).is_success:
                 return True
         sleep(0.2)
     return False
@@ -311,18 +311,18 @@ def _gets_ready(url: str) -> bool:
 
 @contextmanager
 def _alone(file: Path) -> Iterator[TextIO | _Running]:
-    """Hold the file that says who is up in this folder; or tell who is."""
+    """Hold the lock file of this folder; or give the process that holds it."""
     with os.fdopen(files.open_own(file, os.O_RDWR | os.O_APPEND), "a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             stream.seek(0)
             try:
-                told = orjson.loads(stream.read())
+                state = orjson.loads(stream.read())
             except orjson.JSONDecodeError:
                 yield _Running()
             else:
-                yield _Running(told["url"], told["pid"])
+                yield _Running(state["url"], state["pid"])
             return
         stream.truncate(0)
         yield stream

@@ -1,4 +1,4 @@
-"""``headrace usage``: what a user has used, and what is left."""
+"""``headrace usage``: a user's used and remaining units."""
 
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.ledger import Limit, Since, Task, Until, entries_wanted, print_entries
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.requests import Api
@@ -16,20 +16,20 @@ from headrace.cli.showing import minute
 from headrace.cli.terminal import standard_output
 from headrace.errors import Invalid
 
-app = typer.Typer(help="What was used: by day, for which tasks, what is left; as CSV.", no_args_is_help=True)
+app = typer.Typer(help="Usage: by day and task, the remaining units; as CSV.", no_args_is_help=True)
 
 Who = Annotated[str, typer.Argument(metavar="USER", help="A username, or an id.")]
 
 
 async def _of(api: Api, user: str) -> dict[str, Any]:
-    return given(user_id=await user_id_of(api, user))
+    return drop_none(user_id=await user_id_of(api, user))
 
 
 @app.command("list")
 def list_(
     user: Who, task: Task = None, since: Since = None, until: Until = None, limit: Limit = 100, json: Json = False
 ) -> None:
-    """What was charged for which task, newest first. `headrace ledger list` shows holds and releases, too."""
+    """List the charges of tasks, newest first. `headrace ledger list` shows holds and releases, too."""
     wanted = {**entries_wanted(task, since, until), "status": "COMMITTED"}
 
     async def act(api: Api) -> Sequence[Any]:
@@ -53,11 +53,11 @@ def days(
         wanted = {"since": first.isoformat(), "until": last.isoformat(), **await _of(api, user)}
         return (await api.ask("GET", path("usage", "days"), params=wanted))["days"]
 
-    found = perform("usage days", act)
+    result = perform("usage days", act)
     if json:
-        print_json(found)
+        print_json(result)
         return
-    used = list(dropwhile(lambda day: day["tasks"] == 0, found))
+    used = list(dropwhile(lambda day: day["tasks"] == 0, result))
     if not used:
         out.print(f"Nothing was used from {first} to {last - timedelta(days=1)}.")
         return
@@ -74,12 +74,12 @@ def balance(user: Who, json: Json = False) -> None:
     async def act(api: Api) -> Any:
         return await api.ask("GET", path("usage", "balance"), params=await _of(api, user))
 
-    found = perform("usage balance", act)
+    result = perform("usage balance", act)
     if json:
-        print_json(found)
+        print_json(result)
         return
-    until = "" if found["renews_at"] is None else f", until {minute(found['renews_at'])}"
-    out.print(f"{found['left']:,} of {found['total']:,} units are left and {found['held']:,} held{until}")
+    until = "" if result["renews_at"] is None else f", until {minute(result['renews_at'])}"
+    out.print(f"{result['left']:,} of {result['total']:,} units are left and {result['held']:,} held{until}")
 
 
 @app.command()

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, path, perform, user_id_of
+from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.output import Json, out, print_json, print_table
 from headrace.cli.passwords import read_password
 from headrace.cli.requests import Api
@@ -21,18 +21,18 @@ _ROLES = ("USER", "ADMIN")
 def list_(
     status: Annotated[str | None, one_of(offered=("ACTIVE", "SUSPENDED", "DELETED"), help="Only these.")] = None,
     role: Annotated[str | None, one_of(offered=_ROLES, help="Only with this role.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many at the most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of users.")] = 100,
     json: Json = False,
 ) -> None:
     """List users, newest first."""
-    asked = given(status=status, role=role)
-    found = perform("users list", lambda api: api.list(path("admin", "users"), asked, limit=limit))
+    filters = drop_none(status=status, role=role)
+    rows = perform("users list", lambda api: api.list(path("admin", "users"), filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "username", "role", "status", "created"),
-        [(user["id"], user["username"], user["role"], user["status"], when(user["created_at"])) for user in found],
+        [(user["id"], user["username"], user["role"], user["status"], when(user["created_at"])) for user in rows],
     )
 
 
@@ -43,33 +43,33 @@ def show(user: User, json: Json = False) -> None:
     async def act(api: Api) -> Any:
         return await api.ask("GET", path("admin", "users", str(await user_id_of(api, user))))
 
-    found = perform("users show", act)
+    result = perform("users show", act)
     if json:
-        print_json(found)
+        print_json(result)
     else:
-        print_fields(found)
+        print_fields(result)
 
 
 @app.command()
 def create(
     username: Annotated[str, typer.Argument(help="The name to log in with.")],
-    email: Annotated[str | None, typer.Option(help="An address, for people to be reached at.")] = None,
-    role: Annotated[str, one_of(offered=_ROLES, help="What they may do.")] = "USER",
+    email: Annotated[str | None, typer.Option(help="The user's email address.")] = None,
+    role: Annotated[str, one_of(offered=_ROLES, help="Their role.")] = "USER",
     password_stdin: Annotated[
         bool, typer.Option("--password-stdin", help="Read the password from standard input; without it one is made up.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Make a user, also where registration is closed. A password that is made up is shown once."""
-    body = given(username=username, email=email, role=role, password=read_password() if password_stdin else None)
+    body = drop_none(username=username, email=email, role=role, password=read_password() if password_stdin else None)
     made = perform("users create", lambda api: api.ask("POST", path("admin", "users"), body=body))
     if json:
         print_json(made)
     elif made["password"] is None:
         out.print(f"{made['user']['username']} can log in.")
     else:
-        said = f"{made['user']['username']} can log in with the password {made['password']} (shown only now)."
-        out.print(said, soft_wrap=True)
+        message = f"{made['user']['username']} can log in with the password {made['password']} (shown only now)."
+        out.print(message, soft_wrap=True)
 
 
 @app.command()
@@ -87,7 +87,7 @@ def reinstate(user: User, json: Json = False) -> None:
 @app.command()
 def role(
     user: User,
-    role: Annotated[str, typer.Argument(metavar="USER|ADMIN", help="What they may do from now on.")],
+    role: Annotated[str, typer.Argument(metavar="USER|ADMIN", help="Their new role.")],
     json: Json = False,
 ) -> None:
     """Make a user an administrator, or no longer one."""

@@ -12,7 +12,7 @@ from headrace.database_errors import DatabaseUnavailable
 T = TypeVar("T")
 
 _FIRST_PAUSE_S = 0.2
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 _SAY_EVERY_S = 30.0
 
 
@@ -22,9 +22,9 @@ async def connected(config: DatabaseConfig) -> Database:
 
 
 async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str], None]) -> T:
-    """What the database answers, as soon as it does; what it refuses is raised at once.
+    """The database's answer, as soon as it is reachable; a refusal is raised at once.
 
-    Says at the beginning, and then twice a minute, what is waited for.
+    Reports the wait at the beginning, and then twice a minute.
     """
     pause, say_at = _FIRST_PAUSE_S, 0.0
     while True:
@@ -35,4 +35,4 @@ async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str
                 say(f"{exc.message} Waiting for it; Ctrl-C ends this.")
                 say_at = time.monotonic() + _SAY_EVERY_S
         await asyncio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE_S)
+        pause = min(2 * pause, _MAX_PAUSE_S)

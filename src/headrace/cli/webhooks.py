@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from headrace.cli.calls import given, list_all, path, perform, user_id_of
+from headrace.cli.calls import drop_none, list_all, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, Yes, number_of, out, print_done, print_json, print_table
 from headrace.cli.place import on_the_machine
@@ -46,10 +46,10 @@ def list_(
     json: Json = False,
 ) -> None:
     """Everybody's endpoints, newest first; over an API your own."""
-    asked = given(status=status)
-    found = perform("webhooks list", lambda api: list_all(api, _ENDPOINTS, asked, limit=limit))
+    filters = drop_none(status=status)
+    rows = perform("webhooks list", lambda api: list_all(api, _ENDPOINTS, filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     print_table(
         ("id", "name", "status", "events", "url", "failing since", "owner"),
@@ -63,7 +63,7 @@ def list_(
                 each["failing_since"],
                 each["user_id"],
             )
-            for each in found
+            for each in rows
         ],
     )
 
@@ -80,7 +80,7 @@ def create(
     json: Json = False,
 ) -> None:
     """Make an endpoint and print its secret, which is shown only now."""
-    body = given(name=name, url=url, subscribed_events=event, ordered=ordered, every_user=every_user, secret=secret)
+    body = drop_none(name=name, url=url, subscribed_events=event, ordered=ordered, every_user=every_user, secret=secret)
 
     async def act(api: Api) -> Any:
         return await api.ask("POST", _ENDPOINTS, body=body, acting_for=await _owner(api, user))
@@ -116,7 +116,7 @@ def pause(endpoint: Id, json: Json = False) -> None:
 
 @app.command()
 def resume(endpoint: Id, json: Json = False) -> None:
-    """Send again, what has waited first."""
+    """Resume sending, the oldest first."""
     _print_fields(_ask("resume", "POST", path("webhooks", "endpoints", endpoint, "resume")), json=json)
 
 
@@ -131,7 +131,7 @@ def delete(endpoint: Id, yes: Yes = False, json: Json = False) -> None:
 
 @app.command("rotate-secret")
 def rotate_secret(endpoint: Id, json: Json = False) -> None:
-    """Give an endpoint a new secret and print it; the old one goes on signing for a day."""
+    """Give an endpoint a new secret and print it; the old one keeps signing for a day."""
     made = _ask("rotate-secret", "POST", path("webhooks", "endpoints", endpoint, "rotate-secret"))
     if json:
         print_json(made)
@@ -165,21 +165,21 @@ def deliveries(
     json: Json = False,
 ) -> None:
     """Attempts to deliver, newest first."""
-    asked = given(endpoint_id=endpoint, event_id=event, status=status)
-    found = perform("webhooks deliveries", lambda api: list_all(api, _DELIVERIES, asked, limit=limit))
+    filters = drop_none(endpoint_id=endpoint, event_id=event, status=status)
+    rows = perform("webhooks deliveries", lambda api: list_all(api, _DELIVERIES, filters, limit=limit))
     if json:
-        print_json(found)
+        print_json(rows)
         return
     shown = ("id", "endpoint_id", "event_id", "event_type", "attempt", "status", "response_status", "duration_ms")
     print_table(
         ("id", "endpoint", "event", "type", "attempt", "status", "answer", "ms", "error"),
-        [tuple(each[name] for name in (*shown, "error")) for each in found],
+        [tuple(each[name] for name in (*shown, "error")) for each in rows],
     )
 
 
 @app.command()
 def delivery(delivery_id: DeliveryName, json: Json = False) -> None:
-    """One attempt, with what was sent and answered."""
+    """Show one attempt, with request and response."""
     _print_fields(_ask("delivery", "GET", path("webhooks", "deliveries", delivery_id)), json=json)
 
 
@@ -195,7 +195,7 @@ def resend_failed(
     hours: Annotated[float, typer.Option(min=0.01, help="Failures of this many hours back from now.")] = 24,
     json: Json = False,
 ) -> None:
-    """Send again what has failed for good at an endpoint."""
+    """Send an endpoint's dead deliveries again."""
     since = (datetime.now(UTC) - timedelta(hours=hours)).isoformat()
     done = _ask("resend-failed", "POST", path("webhooks", "endpoints", endpoint, "resend"), body={"since": since})
     resent = int(done["resent"])
@@ -262,15 +262,15 @@ def _secret_in(file: Path | None) -> str | None:
         raise typer.BadParameter(f"{file} cannot be read: {exc}", param_hint="--secret-file") from exc
 
 
-def _print_fields(found: Mapping[str, Any], *, json: bool) -> None:
+def _print_fields(fields: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(found)
+        print_json(fields)
     else:
-        print_table(("", ""), [(name.replace("_", " "), value) for name, value in found.items()])
+        print_table(("", ""), [(name.replace("_", " "), value) for name, value in fields.items()])
 
 
-def _print_delivery(found: Mapping[str, Any], *, json: bool) -> None:
+def _print_delivery(delivery: Mapping[str, Any], *, json: bool) -> None:
     if json:
-        print_json(found)
+        print_json(delivery)
     else:
-        out.print(found["id"])
+        out.print(delivery["id"])

@@ -27,7 +27,6 @@ from headrace.audit import signing
 from headrace.audit.heads import KeptHeads, find_foreign
 from headrace.cli.connections import OWN_TASKS_POOL, RELAY_POOL, SCHEDULER_POOL
 from headrace.cli.files_wiring import file_config, files_of
-from headrace.cli.keeping import archive_config, retention_config
 from headrace.cli.opening import SECRET_FILE
 from headrace.cli.opening import DatabaseMissing as DatabaseMissing
 from headrace.cli.opening import DataFolderClosed as DataFolderClosed
@@ -39,6 +38,7 @@ from headrace.cli.opening import load_settings as load_settings
 from headrace.cli.opening import run as run
 from headrace.cli.output import say
 from headrace.cli.paying import billing_jobs
+from headrace.cli.retention_settings import archive_config, retention_config
 from headrace.cli.waiting import connected, until_reachable
 from headrace.cpus import available_cpus
 from headrace.database import Database
@@ -86,7 +86,7 @@ def secret_key(chosen: Settings, *, make: bool = False) -> bytes:
 
 
 async def lost_key(chosen: Settings, db: Database) -> str | None:
-    """What to tell of a key that is gone, to be asked before another is made; None if it is there or never was.
+    """The warning for a lost key, to be shown before a new one is made; None if it exists or never did.
 
     The first administrator is made after the key: a database that has one had a key.
     """
@@ -162,7 +162,7 @@ def trusted_keys(chosen: Settings) -> frozenset[bytes]:
 
 
 def audit_heads(chosen: Settings) -> KeptHeads | None:
-    """Where the heads of the trail are kept: beside the archives. No folder is made for them where nobody asked."""
+    """Where the heads of the trail are kept: beside the archives. The folder is made only on request."""
     if chosen.archive_url is None and chosen.audit_signing_key is None and not chosen.data_dir.exists():
         return None
     return heads_in(archive_config(chosen))
@@ -325,7 +325,7 @@ def _wechat_config(chosen: Settings) -> WeChatConfig | None:
 
 
 def _write_once(file: Path, content: str) -> None:
-    """Write a file that nobody else can read, unless it is there; never half of it, also under a race or a crash."""
+    """Write a file that only its owner can read, unless it exists; never partially, also under a race or a crash."""
     if file.exists():
         return
     draft = file.with_name(f"{file.name}.{secrets.token_hex(4)}")

@@ -10,20 +10,20 @@ import typer
 
 def one_of(*names: str, offered: Sequence[str], also: Sequence[str] = (), help: str) -> Any:  # noqa: A002 - Typer's word
     """An option that takes one of these words, in any case. ``also`` are taken too, but not offered: they exist only
-    where somebody has brought them."""
+    in imported data."""
     return typer.Option(*names, parser=_reader(offered, also), metavar=f"<{'|'.join(offered)}>", help=help)
 
 
 def _reader(offered: Sequence[str], also: Sequence[str]) -> Callable[[str], str]:
     known = {word.casefold(): word for word in (*also, *offered)}
 
-    def word(given: str) -> str:
-        found = known.get(given.casefold())
-        if found is None:
-            near = get_close_matches(given.casefold(), known, n=1)
+    def word(text: str) -> str:
+        result = known.get(text.casefold())
+        if result is None:
+            near = get_close_matches(text.casefold(), known, n=1)
             hint = f" Did you mean {known[near[0]]}?" if near else ""
-            raise typer.BadParameter(f"{given!r} is none of {', '.join(offered)}.{hint}")
-        return found
+            raise typer.BadParameter(f"{text!r} is none of {', '.join(offered)}.{hint}")
+        return result
 
     return word
 

@@ -82,8 +82,8 @@ def worker(
 
 
 def _database(settings: Settings, stack: ExitStack, queues: Sequence[str] | None, *, quiet: bool = False) -> Deployment:
-    with nullcontext(_say_nothing) if quiet else progress(LOOKING) as said:
-        deployment = stack.enter_context(database_of(settings, role="worker", report=said))
+    with nullcontext(_say_nothing) if quiet else progress(LOOKING) as report:
+        deployment = stack.enter_context(database_of(settings, role="worker", report=report))
         run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
         # A worker that removes no marks and names no storage may have none: its handlers may save no file.
         if not quiet and (settings.files_url is not None or removes(settings, queues)):
@@ -95,7 +95,7 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
     running = sum(each.running for each in working)
     if running:
         left = f"{limit.total_seconds():g} s"
-        say(f"stopping: waiting for {number_of(running, 'task')} to end, {left} at the most; Ctrl-C again ends at once")
+        say(f"stopping: waiting for {number_of(running, 'task')} to end, at most {left}; Ctrl-C again ends at once")
     if blocked := sum(each.blocked_ends for each in working):
         say(
             f"stopping: another session's open transaction blocks the ends of {number_of(blocked, 'task')}; another "
@@ -104,7 +104,7 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
 
 
 def _say_nothing(_: str) -> None:
-    """The supervisor has said it for all."""
+    """The supervisor has reported it for all."""
 
 
 async def _work(
@@ -114,7 +114,7 @@ async def _work(
     stop = stop_on_signals(
         at_once=lambda: os._exit(130), at_first=lambda: say_what_is_waited_for(waits_for, config.shutdown_timeout)
     )
-    # One that is frozen while it writes has lost its lease after this; what it locked must not stay so for longer.
+    # A worker frozen while it writes has lost its lease after this; its locks must not stay for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
     async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
         working = Worker(
@@ -156,16 +156,16 @@ def _past_deaf_handlers(working: Worker) -> Iterator[None]:
     try:
         yield
     except Exception:
-        if working.left:
+        if working.abandoned:
             log.exception("worker.fell")
             _exit_hard(working, 1)
         raise
-    if working.left:
+    if working.abandoned:
         _exit_hard(working, 0)
 
 
 def _exit_hard(working: Worker, status: int) -> None:
-    log.error("worker.exits_hard", handlers_left=len(working.left), finished=working.figures.finished)
+    log.error("worker.exits_hard", handlers_left=len(working.abandoned), finished=working.figures.finished)
     err.show_cursor()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -214,7 +214,7 @@ async def _watch(
 
 
 def _child_log_format(settings: Settings) -> str:
-    # Children write to a pipe, and yet it is a person who reads it.
+    # Children write to a pipe, but the reader is a person.
     return "human" if err.is_terminal and settings.log_format == "auto" else settings.log_format
 
 

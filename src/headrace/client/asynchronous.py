@@ -9,7 +9,7 @@ from contextlib import aclosing
 from datetime import datetime, timedelta
 from typing import Any, Self
 
-import httpx
+import httpx2
 
 from headrace import ids
 from headrace.client.accounts import ApiKeys, Me, Users
@@ -57,7 +57,7 @@ class Client(Verbs):
         *,
         timeout: timedelta = timedelta(seconds=30),
         retry: RetryPolicy | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         connection = Connection(base_url, api_key, timeout=timeout, retry=retry or RetryPolicy(), transport=transport)
         super().__init__(connection)
@@ -224,7 +224,7 @@ class Client(Verbs):
         headers = {} if last_id is None else {"Last-Event-ID": last_id}
         path = f"/v1/tasks/{part(task_id)}/events"
         async with self._connection.stream(path, headers=headers, read_timeout=_HEARTBEAT_TIMEOUT) as response:
-            if response.status_code == httpx.codes.NO_CONTENT:
+            if response.status_code == httpx2.codes.NO_CONTENT:
                 yield ServerEvent("end", "", last_id)
                 return
             if not response.headers.get("Content-Type", "").startswith("text/event-stream"):

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace.client.errors import Unreachable, error_of
 from headrace.client.retrying import RetryPolicy, may_repeat, retry_after, wants_repeat
@@ -20,13 +20,13 @@ class Connection:
         *,
         timeout: timedelta,
         retry: RetryPolicy,
-        transport: httpx.AsyncBaseTransport | None,
+        transport: httpx2.AsyncBaseTransport | None,
     ) -> None:
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must begin with http:// or https://, not {base_url!r}")
         self._retry = retry
         self.timeout = timeout
-        self._http = httpx.AsyncClient(
+        self._http = httpx2.AsyncClient(
             base_url=base_url.rstrip("/"),
             headers={**({"Authorization": f"Bearer {api_key}"} if api_key else {}), "Accept": "application/json"},
             timeout=timeout.total_seconds(),
@@ -68,7 +68,7 @@ class Connection:
                     headers=headers,
                     timeout=waits.total_seconds(),
                 )
-            except httpx.TransportError as exc:
+            except httpx2.TransportError as exc:
                 error, again = _unreachable(exc), may_repeat(exc, safe=safe)
             else:
                 if response.is_success:
@@ -86,21 +86,21 @@ class Connection:
     @asynccontextmanager
     async def stream(
         self, path: str, *, headers: Mapping[str, str], read_timeout: timedelta
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[httpx2.Response]:
         """A streamed response. Not retried: the caller knows where to continue."""
-        timeout = httpx.Timeout(self.timeout.total_seconds(), read=read_timeout.total_seconds())
+        timeout = httpx2.Timeout(self.timeout.total_seconds(), read=read_timeout.total_seconds())
         try:
             async with self._http.stream(
                 "GET", path, headers={"Accept": "text/event-stream", **headers}, timeout=timeout
             ) as response:
                 yield response
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             raise _unreachable(exc) from exc
 
     @asynccontextmanager
     async def stream_bytes(
         self, path: str, *, headers: Mapping[str, str], params: Mapping[str, Any] | None = None
-    ) -> AsyncIterator[httpx.Response]:
+    ) -> AsyncIterator[httpx2.Response]:
         """A streamed file; a refusal raises. Not retried: the caller knows where to continue."""
         try:
             async with self._http.stream("GET", path, params=params, headers={"Accept": "*/*", **headers}) as response:
@@ -108,11 +108,11 @@ class Connection:
                     await response.aread()
                     raise error_of(response.status_code, _problem(response), retry_after=retry_after(response))
                 yield response
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             raise _unreachable(exc) from exc
 
 
-def _problem(response: httpx.Response) -> Mapping[str, Any]:
+def _problem(response: httpx2.Response) -> Mapping[str, Any]:
     """The problem document; empty for other answers, such as a proxy's error page."""
     try:
         found = response.json()
@@ -121,7 +121,7 @@ def _problem(response: httpx.Response) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _unreachable(exc: httpx.TransportError) -> Unreachable:
+def _unreachable(exc: httpx2.TransportError) -> Unreachable:
     # Without the URL's query or the key: only the address and the error.
     try:
         url = exc.request.url

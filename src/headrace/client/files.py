@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 
 from headrace import ids
 from headrace.client.errors import ApiError, Unreachable
@@ -283,8 +283,8 @@ class Files(Verbs):
             raise BrokenDownload
         draft.replace(target)
 
-    async def _write(self, response: httpx.Response, draft: Path, size: int, tell: OnBytes) -> None:
-        whole = response.status_code == httpx.codes.OK
+    async def _write(self, response: httpx2.Response, draft: Path, size: int, tell: OnBytes) -> None:
+        whole = response.status_code == httpx2.codes.OK
         with draft.open("wb" if whole else "ab") as file:
             async for piece in response.aiter_bytes(_PIECE):
                 await asyncio.to_thread(file.write, piece)

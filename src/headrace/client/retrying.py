@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-import httpx
+import httpx2
 
 # The request was not executed, and may succeed later.
 _NOT_EXECUTED = frozenset({429, 503})
@@ -31,20 +31,20 @@ class RetryPolicy:
         return max(jittered, asked.total_seconds()) if asked is not None else jittered
 
 
-def may_repeat(error: httpx.TransportError, *, safe: bool) -> bool:
+def may_repeat(error: httpx2.TransportError, *, safe: bool) -> bool:
     """Whether a broken request may be repeated: if it was not sent, or if a repetition is harmless."""
-    never_sent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
-    return never_sent or (safe and not isinstance(error, httpx.UnsupportedProtocol))
+    never_sent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout)
+    return never_sent or (safe and not isinstance(error, httpx2.UnsupportedProtocol))
 
 
-def wants_repeat(response: httpx.Response, code: str | None, *, safe: bool) -> bool:
+def wants_repeat(response: httpx2.Response, code: str | None, *, safe: bool) -> bool:
     """Whether a later repetition may succeed."""
     if code == "idempotency_in_progress":  # the first request with our key still runs: we will get its answer
         return True
     return response.status_code in _NOT_EXECUTED or (safe and response.status_code in _UNCERTAIN)
 
 
-def retry_after(response: httpx.Response) -> timedelta | None:
+def retry_after(response: httpx2.Response) -> timedelta | None:
     """Retry-After as seconds, from a number or a date."""
     text = response.headers.get("Retry-After")
     if text is None:

@@ -35,7 +35,7 @@ async def read_events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[ServerEven
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[str, None]:
-    # Not httpx's aiter_lines, which splits at all Unicode line breaks, also inside JSON.
+    # Not httpx2's aiter_lines, which splits at all Unicode line breaks, also inside JSON.
     rest = b""
     async for chunk in chunks:
         *lines, rest = (rest + chunk).split(b"\n")

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import Any, Self, TypeVar
 
-import httpx
+import httpx2
 
 from headrace.client.accounts import Me
 from headrace.client.asynchronous import Client
@@ -86,7 +86,7 @@ class SyncClient:
         *,
         timeout: timedelta = timedelta(seconds=30),
         retry: RetryPolicy | None = None,
-        transport: httpx.AsyncBaseTransport | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
         self._client = Client(base_url, api_key, timeout=timeout, retry=retry, transport=transport)
         self._loop = _Loop()

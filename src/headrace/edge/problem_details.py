@@ -7,15 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from headrace.access import PreconditionFailed
 from headrace.edge import errors as edge
-from headrace.edge.facts import Facts
 from headrace.edge.limits import Refused
 from headrace.errors import (
     Conflict,
@@ -28,6 +26,11 @@ from headrace.errors import (
     Unauthenticated,
     Unavailable,
 )
+
+if TYPE_CHECKING:  # the commands print problems too, and need no web framework for that
+    from fastapi import Response
+
+    from headrace.edge.facts import Facts
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -121,15 +124,17 @@ def headers_of(error: HeadraceError) -> dict[str, str]:
     return headers
 
 
-def answer(problem: Problem, facts: Facts | None, *, headers: Mapping[str, str] | None = None) -> Response:
+def answer(problem: Problem, facts: "Facts | None", *, headers: Mapping[str, str] | None = None) -> "Response":
     """The response with this problem."""
+    from fastapi import Response
+
     if facts is not None:
         problem = problem.model_copy(update={"instance": facts.path, "request_id": facts.request_id})
     body = problem.model_dump_json(exclude_none=True)
     return Response(body, status_code=problem.status, media_type=MEDIA_TYPE, headers=dict(headers or {}))
 
 
-def answer_to(error: HeadraceError, facts: Facts | None) -> Response:
+def answer_to(error: HeadraceError, facts: "Facts | None") -> "Response":
     return answer(problem_of(error), facts, headers=headers_of(error))
 
 

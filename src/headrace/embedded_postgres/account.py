@@ -1,4 +1,4 @@
-"""Whom the server runs as, and how root hands it over.
+"""The account of the server, and how root hands it over.
 
 PostgreSQL refuses to run as root. An ordinary user runs the server as itself and nothing here applies. Root gives it
 to an ordinary account, and if that account cannot reach the folder (``/root`` and ``mktemp -d`` are closed to others)
@@ -43,9 +43,9 @@ class Account:
 
 
 def choose(layout: Layout, *, run_as: str | None) -> Account | None:
-    """Say whom root hands the server to; None when we are no root and run it ourselves.
+    """Give the account that root hands the server to; None when we are not root and run it ourselves.
 
-    In this order: whoever owns the data already, ``run_as``, the owner of the data folder, ``postgres``, ``nobody``.
+    In this order: the owner of existing data, ``run_as``, the owner of the data folder, ``postgres``, ``nobody``.
     Raises AccountUnknown.
     """
     if os.geteuid() != 0:
@@ -55,30 +55,30 @@ def choose(layout: Layout, *, run_as: str | None) -> Account | None:
                 " /etc/passwd, or use a PostgreSQL of your own through HEADRACE_DATABASE_URL"
             )
         return None
-    asked = _by_name(run_as) if run_as else None
-    if run_as and (asked is None or asked.uid == 0):
+    requested = _by_name(run_as) if run_as else None
+    if run_as and (requested is None or requested.uid == 0):
         raise AccountUnknown(
             f"the server cannot run as {run_as!r}: name an account of this machine that is not root",
             run_as=run_as,
         )
     owner = _by_uid(layout.cluster.lstat().st_uid) if layout.cluster.exists() else None
     if owner is not None and owner.uid != 0:
-        if asked is not None and asked.uid != owner.uid:
+        if requested is not None and requested.uid != owner.uid:
             raise AccountUnknown(
-                f"the data belongs to {owner.name}, so the server cannot run as {asked.name}: stop it and run"
-                f" `chown -R {asked.name} '{layout.cluster}'`, or leave HEADRACE_POSTGRES_RUN_AS out",
+                f"the data belongs to {owner.name}, so the server cannot run as {requested.name}: stop it and run"
+                f" `chown -R {requested.name} '{layout.cluster}'`, or leave HEADRACE_POSTGRES_RUN_AS out",
                 run_as=run_as,
             )
         return owner
-    found = asked or _by_uid(layout.home.stat().st_uid)
-    if found is None or found.uid == 0:
-        found = _by_name("postgres") or _by_name("nobody")
-    if found is None:
+    account = requested or _by_uid(layout.home.stat().st_uid)
+    if account is None or account.uid == 0:
+        account = _by_name("postgres") or _by_name("nobody")
+    if account is None:
         raise AccountUnknown(
             "PostgreSQL does not run as root, and there is no account postgres or nobody: name an account in"
             " HEADRACE_POSTGRES_RUN_AS"
         )
-    return found
+    return account
 
 
 def _by_name(name: str) -> Account | None:

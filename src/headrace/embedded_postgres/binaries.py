@@ -1,4 +1,4 @@
-"""Finding the PostgreSQL programs: a given folder, else the installed wheel, whose Python code is never imported."""
+"""Finding the PostgreSQL programs: a configured folder, else the installed wheel, whose code is never imported."""
 
 import importlib.util
 import re
@@ -24,12 +24,12 @@ class Binaries(NamedTuple):
         return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]  # version_of matched it
 
 
-def list_folders(given: Path | None) -> list[Path]:
-    """Give the folders that hold a PostgreSQL, the one that was asked for first.
+def list_folders(configured: Path | None) -> list[Path]:
+    """Give the folders that hold a PostgreSQL, the configured one first.
 
     Cheap: nothing is run and nothing of the wheel is imported. Raises BinariesMissing when there is none.
     """
-    folders = [*_in_given(given), *_in_wheel()]
+    folders = [*_in_configured(configured), *_in_wheel()]
     if not folders:
         raise BinariesMissing(
             f"there are no PostgreSQL programs: run {extras.remedy('embedded')}, name their folder in"
@@ -38,16 +38,16 @@ def list_folders(given: Path | None) -> list[Path]:
     return folders
 
 
-def _in_given(given: Path | None) -> list[Path]:
-    if given is None:
+def _in_configured(configured: Path | None) -> list[Path]:
+    if configured is None:
         return []
-    for folder in (given, given / "bin"):
+    for folder in (configured, configured / "bin"):
         if all((folder / name).is_file() for name in _NEEDED):
             return [folder.resolve()]
     raise BinariesMissing(
-        f"the folder {given} does not hold initdb and postgres: name the `bin` of a PostgreSQL in"
+        f"the folder {configured} does not hold initdb and postgres: name the `bin` of a PostgreSQL in"
         " HEADRACE_POSTGRES_BINARIES, or leave it out",
-        folder=given,
+        folder=configured,
     )
 
 
@@ -83,13 +83,13 @@ def version_of(folder: Path) -> str:
         ran = subprocess.run(
             [folder / "postgres", "-V"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
         )
-        said = (ran.stdout + ran.stderr).strip()
+        output = (ran.stdout + ran.stderr).strip()
     except OSError as exc:
-        said = exc.strerror or str(exc)
-    match = re.search(r"\) (\d+[\w.]*)", said)
+        output = exc.strerror or str(exc)
+    match = re.search(r"\) (\d+[\w.]*)", output)
     if match is None:
         raise BinariesMissing(
-            f"{folder / 'postgres'} does not run here ({said.splitlines()[-1] if said else 'it says nothing'}):"
+            f"{folder / 'postgres'} does not run here ({output.splitlines()[-1] if output else 'it says nothing'}):"
             " reinstall it, or name another folder in HEADRACE_POSTGRES_BINARIES",
             folder=folder,
         )

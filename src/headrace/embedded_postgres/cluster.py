@@ -72,7 +72,7 @@ def read_credentials(layout: Layout) -> Credentials:
 def data_major(layout: Layout) -> int | None:
     """Give the major version that wrote the data, or None when there is no data yet. Raises FolderUnusable.
 
-    A link is refused: root gives away what is there, and the owner of the folder could have it give away anything.
+    A link is refused: root changes the owner of its target, and the owner of the folder could have any file given away.
     """
     if layout.cluster.is_symlink():
         raise FolderUnusable(
@@ -210,7 +210,7 @@ def _random_credentials() -> Credentials:
 
 
 def _alone(data: Path, sql: str, layout: Layout, binaries: Binaries, account: Account | None, keep_open: int) -> None:
-    """Run SQL in single-user mode: no port is open and no password is asked, so nobody can come in between."""
+    """Run SQL in single-user mode: no port is open and no password is asked, so no client can connect meanwhile."""
     options = ["-F", "-j", "-c", "exit_on_error=on", "-c", "log_checkpoints=off"]
     # Nothing that fails may put a password into an error's text.
     options += ["-c", "log_min_error_statement=panic"]
@@ -249,11 +249,11 @@ def environment() -> dict[str, str]:
     return {**kept, "LC_ALL": "C", "TZ": "UTC"}
 
 
-def failure(layout: Layout, said: Sequence[str], what: str) -> DidNotStart | DiskFull:
-    """Give the error for what a program of PostgreSQL said before it failed."""
-    if any("No space left on device" in line or "Disk quota exceeded" in line for line in said):
+def failure(layout: Layout, output: Sequence[str], what: str) -> DidNotStart | DiskFull:
+    """Give the error for the output of a program of PostgreSQL that failed."""
+    if any("No space left on device" in line or "Disk quota exceeded" in line for line in output):
         return files.disk_full(layout.home)
-    telling = [line.strip() for line in said if line.strip()]
+    telling = [line.strip() for line in output if line.strip()]
     return DidNotStart(
         f"{what}: {' | '.join(telling[-6:]) or 'it said nothing'} (the logs are in {layout.home})",
         log=telling,

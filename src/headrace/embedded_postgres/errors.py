@@ -1,4 +1,4 @@
-"""What can go wrong with the embedded PostgreSQL.
+"""Errors of the embedded PostgreSQL.
 
 HeadraceError
 ├── Invalid
@@ -8,9 +8,9 @@ HeadraceError
 │   ├── OtherMajorVersion   the data was written by a PostgreSQL that we do not have
 │   └── SettingRefused      a setting that is ours to decide, or is no setting at all
 ├── Conflict
-│   ├── PortTaken           the port that was asked for is not free
-│   ├── RunsDifferently     it runs already, otherwise than was asked for now
-│   └── ForeignServer       somebody else runs a server on our data
+│   ├── PortTaken           the requested port is not free
+│   ├── RunsDifferently     it already runs, with other options
+│   └── ForeignServer       another process runs a server on our data
 └── Unavailable
     ├── BinariesMissing     there is no PostgreSQL to start
     ├── DiskFull            the disk has no room left
@@ -18,8 +18,8 @@ HeadraceError
     ├── DidNotStart         the server came up with an error, or not at all
     └── StillBusy           another process holds the folder for too long
 
-Every message is one line and says what to do. The errors arise in the keeper and are raised in the process that
-asked, so they travel as JSON: ``pack`` and ``unpack``.
+Every message is one line with a remedy. The errors arise in the keeper and are raised in the waiting process, so
+they travel as JSON: ``pack`` and ``unpack``.
 """
 
 from headrace.errors import Conflict, HeadraceError, Invalid, Unavailable

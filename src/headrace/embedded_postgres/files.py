@@ -10,10 +10,10 @@ from headrace.embedded_postgres.errors import DiskFull, FolderNotWritable, Folde
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a file of ours, made if it is not there, for this user and the folder's owner alone.
+    """Open one of our files, created if missing, for this user and the folder's owner only.
 
-    Root may only be visiting, so what it makes is given to the owner of the folder, who must be able to open it later.
-    It gives away nothing that was there before and follows no link: the owner could have put one there.
+    If root runs this, new files are given to the owner of the folder, who must be able to open them later. Existing
+    files keep their owner, and links are not followed: the owner could have put one there.
     """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -31,7 +31,7 @@ def _give_to_owner(fd: int, folder: Path) -> None:
 
 
 def write(path: Path, text: str, *, mode: int = 0o600, durable: bool = False) -> None:
-    """Put the text in the file's place in one step, owned by whoever owns the folder."""
+    """Replace the file with this text in one step, owned by the owner of the folder."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.unlink(missing_ok=True)
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -76,9 +76,9 @@ def tail(path: Path, *, lines: int) -> list[str]:
 
 
 def make_home(home: Path) -> None:
-    """Make the data folder if it is not there, and make sure that we may write in it.
+    """Make the data folder if it does not exist, and make sure that we may write in it.
 
-    Root makes it for whoever owns the folder above, so that a first `sudo` does not lock the owner out of it.
+    Root makes it for the owner of the folder above, so that a first `sudo` does not lock that user out of it.
     """
     with naming_the_folder(home):
         missing: list[Path] = []
@@ -100,7 +100,7 @@ def make_home(home: Path) -> None:
 
 @contextlib.contextmanager
 def naming_the_folder(home: Path) -> Iterator[None]:
-    """Turn what the system says about files in the folder into an error that says what to do."""
+    """Turn a system error about files in the folder into an error with a remedy."""
     try:
         yield
     except OSError as exc:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.embedded_postgres import files
 
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 
 
 def open_lock(path: Path) -> int:
@@ -42,15 +42,15 @@ def lock(fd: int, *, within: float, shared: bool = False) -> bool:
     while not try_lock(fd, shared=shared):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return True
 
 
 def is_held(path: Path) -> bool:
-    """Whether somebody holds the lock alone.
+    """Whether a process holds the lock exclusively.
 
-    The question itself takes the lock for a moment; whoever takes such a lock in earnest must therefore try for longer
-    than a moment.
+    The test itself takes the lock for a moment; a process that takes such a lock in earnest must therefore retry for
+    longer than a moment.
     """
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -63,10 +63,10 @@ def is_held(path: Path) -> bool:
 
 
 def wait_until_free(path: Path, *, within: float) -> bool:
-    """Wait until nobody holds the lock alone; False when that takes too long."""
+    """Wait until no process holds the lock exclusively; False when that takes too long."""
     deadline = time.monotonic() + within
     while is_held(path):
         if time.monotonic() >= deadline:
             return False
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return True

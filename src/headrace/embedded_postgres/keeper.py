@@ -1,8 +1,8 @@
 """The keeper: a small process of its own that owns the server as long as anybody uses it.
 
-It makes the cluster if there is none, starts the server or adopts one that runs, starts it again when it dies, and
-stops it when the last user is gone. It needs no message for that: users share a lock, and when the keeper can have it
-alone, nobody is left. It imports the standard library and this package only.
+It makes the cluster if there is none, starts the server or adopts a running one, restarts it when it dies, and stops it
+when the last user is gone. It needs no message for that: users share a lock, and when the keeper gets it exclusively,
+no user is left. It imports the standard library and this package only.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ from headrace.embedded_postgres.model import Launch, Layout, Phase, State
 from headrace.errors import HeadraceError
 
 _POLL = 0.1
-# Whoever asks whether a lock is held holds it for a moment; see flocks.is_held.
+# A test whether a lock is held takes it for a moment; see flocks.is_held.
 _LOCK_WITHIN = 2.0
 _RESTART_PAUSES = (0.0, 0.2, 0.5, 1.0, 2.0)
-_LONGEST_PAUSE = 5.0
+_MAX_PAUSE_SECONDS = 5.0
 _ATTEMPTS = 5
 
 
@@ -55,9 +55,9 @@ class Keeper:
             os.set_blocking(end, False)
 
     def run(self) -> None:
-        """Bring the server up, say so to whoever started us, and stay until nobody needs it."""
+        """Start the server, report it to the process that started us, and stay until it has no users."""
         if not flocks.lock(self._lock, within=_LOCK_WITHIN):
-            # Whoever started the other one was killed before anybody could see that one: it serves as well as we.
+            # The starter of the other keeper was killed before that one was visible: it serves as well as we.
             tell({"overtaken": True})
             return
         self._listen_to_signals()
@@ -93,8 +93,8 @@ class Keeper:
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGCHLD, nothing)  # only to wake up
         for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
-            # The terminal's Ctrl-C is for the user, who needs the server until it has finished. Not SIG_IGN: the
-            # server would inherit that, and a stop in its first moments would be lost on it.
+            # The terminal's Ctrl-C is for the user, who needs the server to the end. Not SIG_IGN: the
+            # server would inherit that, and lose a stop in its first moments.
             signal.signal(ignored, nothing)
 
     def _pause(self, seconds: float) -> None:
@@ -110,7 +110,7 @@ class Keeper:
         return not flocks.try_lock(self._users)
 
     def _still_ours(self) -> bool:
-        """Whether the folder is still the one that we keep: somebody may have removed it under us."""
+        """Whether the folder is still the same: it may have been removed under us."""
         try:
             return self._layout.keeper_lock.stat().st_ino == os.fstat(self._lock).st_ino
         except OSError:
@@ -122,7 +122,7 @@ class Keeper:
         return postmaster.find(self._layout) is not None
 
     def _bring_up(self) -> None:
-        """Adopt the server that runs, or make what is missing and start it."""
+        """Adopt a running server, or make missing files and start it."""
         if self._adopt():
             return
         with self._server_lock() as lock:
@@ -140,20 +140,20 @@ class Keeper:
 
     def _adopt(self) -> bool:
         """Take over a server whose keeper was killed."""
-        found = postmaster.find(self._layout)
-        while found and not found.ready and self._is_needed():
+        pid_file = postmaster.find(self._layout)
+        while pid_file and not pid_file.ready and self._is_needed():
             self._pause(_POLL)
-            found = postmaster.find(self._layout)
-        if found is None:
+            pid_file = postmaster.find(self._layout)
+        if pid_file is None:
             return False
-        self._pid, self._port = found.pid, found.port
+        self._pid, self._port = pid_file.pid, pid_file.port
         self._version = self._version or str(cluster.data_major(self._layout))
-        log("server.adopted", pid=found.pid, port=found.port)
+        log("server.adopted", pid=pid_file.pid, port=pid_file.port)
         self._say(Phase.READY)
         return True
 
     def _choose(self, major: int | None) -> tuple[Binaries, Account | None]:
-        """Say which programs to run, and as whom."""
+        """Choose the programs to run, and their account."""
         folders = [Path(folder) for folder in self._launch.binaries]
         binaries = installations.choose(folders, data_major=major, prefer_first=self._launch.prefer_first)
         account = accounts.choose(self._layout, run_as=self._launch.run_as)
@@ -178,17 +178,17 @@ class Keeper:
             os.close(lock)
 
     def _start_on_a_port(self, binaries: Binaries, account: Account | None) -> None:
-        asked = self._launch.port
+        requested = self._launch.port
         for attempt in range(_ATTEMPTS):
-            self._port = postmaster.choose_port(self._layout, asked=asked)
+            self._port = postmaster.choose_port(self._layout, requested=requested)
             cluster.write_configuration(self._layout, port=self._port, settings=self._launch.settings)
             tell({"report": f"starting PostgreSQL {binaries.version} on port {self._port}"})
             try:
                 self._start(binaries, account)
                 break
             except PortTaken:
-                # Somebody took it between our look and the server's. Only a port that was asked for is an error.
-                if asked is not None or attempt == _ATTEMPTS - 1:
+                # Another process took it between our check and the server's bind. Only a requested port is an error.
+                if requested is not None or attempt == _ATTEMPTS - 1:
                     raise postmaster.port_taken(self._port) from None
             except WasKilled as exc:
                 log("server.killed", error=exc.message)
@@ -208,13 +208,13 @@ class Keeper:
         log("server.started", pid=self._pid, port=self._port, version=self._version)
 
     def _bring_back(self) -> None:
-        """Start the server again after it died, on the same port, until it is up or nobody needs it.
+        """Start the server again after it died, on the same port, until it is up or has no users.
 
-        Never gives up while there are users: a full disk may be emptied, and nobody else would start it.
+        Never gives up while there are users: a full disk may be emptied, and no other process would start it.
         """
         log("server.died", pid=self._pid, status=self._child.returncode if self._child else "unknown")
         self._say(Phase.RESTARTING)
-        for pause in chain(_RESTART_PAUSES, repeat(_LONGEST_PAUSE)):
+        for pause in chain(_RESTART_PAUSES, repeat(_MAX_PAUSE_SECONDS)):
             until = time.monotonic() + pause
             while self._is_needed() and time.monotonic() < until:
                 self._pause(_POLL)
@@ -241,7 +241,7 @@ class Keeper:
         self._say(Phase.STOPPED)
 
     def _say(self, phase: Phase, *, note: str = "") -> None:
-        # Never a reason to fail: on a full disk the server may well go on.
+        # Never a reason to fail: on a full disk the server may well continue.
         with contextlib.suppress(OSError):
             state.write(self._layout, State(phase, self._port, self._version, note))
 
@@ -270,7 +270,7 @@ def log(event: str, **fields: object) -> None:
 def main(argv: list[str]) -> NoReturn:
     """Become a process of its own, and keep the server that the first argument describes."""
     if os.fork() != 0:
-        os._exit(0)  # so that nobody has a child that it does not know of
+        os._exit(0)  # so that no process has a child that it does not know of
     launch = Launch(**json.loads(argv[1]))
     os.chdir("/")
     os.umask(0o077)
@@ -282,7 +282,7 @@ def main(argv: list[str]) -> NoReturn:
     except HeadraceError as exc:
         log("keeper.failed", code=exc.code, message=exc.message)
         tell({"error": pack(exc)})
-    except Exception as exc:  # noqa: BLE001  # the edge of the process: recorded, and told to who waits
+    except Exception as exc:  # noqa: BLE001  # the edge of the process: recorded, and reported to the waiting process
         log("keeper.broke", trace=traceback.format_exc())
         tell({"error": pack(DidNotStart(f"the keeper of the embedded PostgreSQL broke ({exc!r}): see its log"))})
     os._exit(status)

@@ -1,4 +1,4 @@
-"""What the embedded PostgreSQL is asked to be, where its files lie, and what is known while it runs."""
+"""The embedded PostgreSQL's options, the places of its files, and its state while it runs."""
 
 import hashlib
 import sys
@@ -49,7 +49,7 @@ class Layout(NamedTuple):
 
     @property
     def state(self) -> Path:
-        """What the keeper last said about the server."""
+        """The keeper's last report about the server."""
         return self.home / "state.json"
 
     @property
@@ -67,7 +67,7 @@ class Layout(NamedTuple):
 
     @property
     def start_lock(self) -> Path:
-        """Held by whoever attaches or detaches, so that they come one after the other."""
+        """Held while a process attaches or detaches, so that they do so one after the other."""
         return self.home / "start.lock"
 
     @property

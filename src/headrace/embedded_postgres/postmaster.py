@@ -1,8 +1,8 @@
 """Starting, finding and stopping the server process.
 
-Whether anything of the server lives is asked of the server lock, never of a process id: the postmaster inherits the
-locked file and its children inherit it from there. Ids are used only to send signals, and only after a look at what
-the process is.
+The server lock shows whether any process of the server lives, never a process id: the postmaster inherits the
+locked file and its children inherit it from there. Ids are used only to send signals, and only after a check of
+the process.
 """
 
 import contextlib
@@ -26,7 +26,7 @@ from headrace.embedded_postgres.model import Layout
 _FAST_WITHIN = 30.0
 _IMMEDIATE_WITHIN = 5.0
 _ORPHANS_WITHIN = 2.0
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 
 
 class Running(NamedTuple):
@@ -47,11 +47,11 @@ def read_pid_file(layout: Layout) -> Running | None:
 
 
 def find(layout: Layout) -> Running | None:
-    """Give the server of this cluster if one runs, whoever started it for us."""
+    """Give the server of this cluster if one runs, whichever process started it for us."""
     if not flocks.is_held(layout.server_lock):
         return None
-    found = read_pid_file(layout)
-    return found if found and processes.is_ours(layout, found.pid) else None
+    pid_file = read_pid_file(layout)
+    return pid_file if pid_file and processes.is_ours(layout, pid_file.pid) else None
 
 
 def clear_stale_files(layout: Layout) -> None:
@@ -59,18 +59,20 @@ def clear_stale_files(layout: Layout) -> None:
 
     PostgreSQL does so itself, unless the id in them belongs to a process of the same account. Two things give the id of
     a dead server back to life: a power cut, after which ids are given out from the beginning, and a container whose
-    first process reaps no orphans. The caller holds the server lock, so no server of ours runs; one that somebody
+    first process reaps no orphans. The caller holds the server lock, so no server of ours runs; one that a user
     started by hand does not hold it, and raises ForeignServer.
     """
-    found = read_pid_file(layout)
-    if found and (processes.is_ours(layout, found.pid) or (processes.runs_postgres(found.pid) and answers(found.port))):
+    pid_file = read_pid_file(layout)
+    if pid_file and (
+        processes.is_ours(layout, pid_file.pid) or (processes.runs_postgres(pid_file.pid) and answers(pid_file.port))
+    ):
         raise ForeignServer(
-            f"a PostgreSQL that Headrace did not start runs on {layout.cluster} (process {found.pid}): stop it with"
+            f"a PostgreSQL that Headrace did not start runs on {layout.cluster} (process {pid_file.pid}): stop it with"
             f" `pg_ctl stop -D '{layout.cluster}'` and start again",
-            pid=found.pid,
+            pid=pid_file.pid,
         )
     stale = [*layout.cluster.glob(".s.PGSQL.*")]
-    if found and processes.exists(found.pid):
+    if pid_file and processes.exists(pid_file.pid):
         # Left alone otherwise: with it PostgreSQL also finds out whether old backends still use its shared memory.
         stale.append(layout.cluster / "postmaster.pid")
     for path in stale:
@@ -78,21 +80,21 @@ def clear_stale_files(layout: Layout) -> None:
 
 
 def answers(port: int) -> bool:
-    """Whether somebody takes connections on the port."""
+    """Whether a process accepts connections on the port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False
 
 
-def choose_port(layout: Layout, *, asked: int | None) -> int:
+def choose_port(layout: Layout, *, requested: int | None) -> int:
     """Give the port that was asked for, or the one of last time, or any that is free.
 
-    Raises PortTaken for one that was asked for.
+    Raises PortTaken for a requested one.
     """
-    if asked is not None:
-        if not _is_free(asked):
-            raise port_taken(asked)
-        return asked
+    if requested is not None:
+        if not _is_free(requested):
+            raise port_taken(requested)
+        return requested
     with contextlib.suppress(OSError, ValueError):
         kept = int(layout.kept.read_text())
         if _is_free(kept):
@@ -101,7 +103,7 @@ def choose_port(layout: Layout, *, asked: int | None) -> int:
     for port in random.sample(range(15_432, 32_000), 200):
         if _is_free(port):
             return port
-    raise DidNotStart("no free port was found between 15432 and 32000: name one that is free")
+    raise DidNotStart("no free port was pid_file between 15432 and 32000: name one that is free")
 
 
 def port_taken(port: int) -> PortTaken:
@@ -158,20 +160,20 @@ def wait_until_ready(layout: Layout, child: subprocess.Popen[bytes], *, go_on: C
     began = time.time()
     while go_on():
         ended = child.poll() is not None
-        found = read_pid_file(layout)
-        if not ended and found and found.pid == child.pid and found.ready:
-            return found
+        pid_file = read_pid_file(layout)
+        if not ended and pid_file and pid_file.pid == child.pid and pid_file.ready:
+            return pid_file
         if ended:
             # Its log is written by a process of its own, which may outlive it by a moment.
             flocks.wait_until_free(layout.server_lock, within=_ORPHANS_WITHIN)
-            said = files.tail(layout.startup_log, lines=20) + _own_log(layout, since=began)
-            if any("could not bind" in line and "Address already in use" in line for line in said):
+            output = files.tail(layout.startup_log, lines=20) + _own_log(layout, since=began)
+            if any("could not bind" in line and "Address already in use" in line for line in output):
                 raise PortTaken("the port was taken while the server started: start again")
-            failure = cluster.failure(layout, said, "PostgreSQL did not start")
-            if child.returncode == -signal.SIGKILL or any("terminated by signal 9" in line for line in said):
+            failure = cluster.failure(layout, output, "PostgreSQL did not start")
+            if child.returncode == -signal.SIGKILL or any("terminated by signal 9" in line for line in output):
                 raise WasKilled(failure.message)
             raise failure
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
     return None
 
 
@@ -187,18 +189,18 @@ def _own_log(layout: Layout, *, since: float) -> list[str]:
 
 
 def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
-    """Stop the server and every process of it; True when nothing is left.
+    """Stop the server and all its processes; True when none is left.
 
-    Asks for a fast shutdown (open transactions are rolled back), then for an immediate one, then kills. Does nothing
-    when nothing of ours runs. ``child`` is the server if it is ours to reap.
+    Requests a fast shutdown (open transactions are rolled back), then an immediate one, then kills. Does nothing
+    when no process of ours runs. ``child`` is the server if it is ours to reap.
     """
     if not flocks.is_held(layout.server_lock):
         return _is_gone(layout, child, within=0)
     for sent, within in ((signal.SIGINT, _FAST_WITHIN), (signal.SIGQUIT, _IMMEDIATE_WITHIN)):
         pid = child.pid if child and child.poll() is None else None
         if pid is None:
-            found = read_pid_file(layout)
-            pid = found.pid if found and processes.is_ours(layout, found.pid) else None
+            pid_file = read_pid_file(layout)
+            pid = pid_file.pid if pid_file and processes.is_ours(layout, pid_file.pid) else None
         if pid is None:
             break
         with contextlib.suppress(ProcessLookupError):
@@ -209,7 +211,7 @@ def stop(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:
 
 
 def abandon(layout: Layout, pid: int) -> None:
-    """Stop a server whose folder was removed under it, without a look at the folder: a new one may be there now."""
+    """Stop a server whose folder was removed, without reading the folder: a new one may exist there by now."""
     for sent in (signal.SIGQUIT, signal.SIGKILL):
         if not processes.is_ours(layout, pid):
             return
@@ -217,7 +219,7 @@ def abandon(layout: Layout, pid: int) -> None:
             os.kill(pid, sent)
         deadline = time.monotonic() + _IMMEDIATE_WITHIN
         while processes.is_ours(layout, pid) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def kill_orphans(layout: Layout, child: subprocess.Popen[bytes] | None = None) -> bool:

@@ -1,8 +1,8 @@
 """Recognising the processes of one cluster.
 
-By what they are called, since the words of a command line are open to every user, where the working directory of
-another user's process is not, even for root in most containers. The postmaster has the cluster's name among its
-arguments and its children have it in their title; a process that merely got the id of a dead one has neither.
+By their titles, since every user can read a command line, but not the working directory of
+another user's process, in most containers not even as root. The postmaster has the cluster's name among its
+arguments and its children have it in their title; a process that reuses a dead one's id has neither.
 """
 
 import contextlib
@@ -81,10 +81,10 @@ else:
 
     def _ask_ps(*which: str) -> list[tuple[int, list[str]]]:
         # ps joins the words by spaces, so a path with a space falls apart; the cluster's name has none.
-        said = subprocess.run(
+        listing = subprocess.run(
             ["ps", "-ww", *which, "-o", "pid=,command="], capture_output=True, text=True, check=False
         ).stdout
-        rows = [line.strip().partition(" ") for line in said.splitlines() if line.strip()]
+        rows = [line.strip().partition(" ") for line in listing.splitlines() if line.strip()]
         return [
             (int(pid), [command] if command.startswith("postgres:") else command.split(" ")) for pid, _, command in rows
         ]

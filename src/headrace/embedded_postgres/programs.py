@@ -1,4 +1,4 @@
-"""PostgreSQL's client programs, psql and pg_dump: found in the wheel, in the given folder or in the PATH."""
+"""PostgreSQL's client programs, psql and pg_dump: found in the wheel, in the configured folder or in the PATH."""
 
 import os
 import re
@@ -16,30 +16,30 @@ from headrace.embedded_postgres.errors import BinariesMissing
 _USUAL = ("/usr/lib/postgresql",)
 
 
-def find_for(url: str, name: str, given: Path | None) -> Path:
+def find_for(url: str, name: str, configured: Path | None) -> Path:
     """The program of this name that fits the server best: of its own major version, else the newest."""
-    status, version, _ = read(find("psql", given), url, ["-XAtc", "SHOW server_version_num"])
-    return find(name, given, major=int(version) // 10_000 if status == 0 else None)
+    status, version, _ = read(find("psql", configured), url, ["-XAtc", "SHOW server_version_num"])
+    return find(name, configured, major=int(version) // 10_000 if status == 0 else None)
 
 
-def find(name: str, given: Path | None, *, major: int | None = None) -> Path:
+def find(name: str, configured: Path | None, *, major: int | None = None) -> Path:
     """One of this major version, else the newest: a newer one talks to older servers, and not the other way round."""
-    found = [(version, program) for program in _candidates(name, given) if (version := _version_of(program))]
-    if not found:
+    programs = [(version, program) for program in _candidates(name, configured) if (version := _version_of(program))]
+    if not programs:
         raise BinariesMissing(
             f"{name} is not here: install PostgreSQL's client programs, or name their folder in"
             " HEADRACE_POSTGRES_BINARIES"
         )
-    return max(found, key=lambda each: (each[0][0] == major, each))[1]
+    return max(programs, key=lambda each: (each[0][0] == major, each))[1]
 
 
-def _candidates(name: str, given: Path | None) -> Iterator[Path]:
+def _candidates(name: str, configured: Path | None) -> Iterator[Path]:
     folders: list[Path] = []
     try:
-        folders += binaries.list_folders(given)
+        folders += binaries.list_folders(configured)
     except BinariesMissing:
-        if given is not None:
-            folders += [given, given / "bin"]
+        if configured is not None:
+            folders += [configured, configured / "bin"]
     for usual in _USUAL:
         folders += Path(usual).glob("*/bin")
     for folder in folders:
@@ -85,7 +85,7 @@ def run(program: Path, url: str, words: Sequence[str]) -> int:
 
 
 def read(program: Path, url: str, words: Sequence[str]) -> tuple[int, str, str]:
-    """Run it to its end; gives its exit status and what it printed."""
+    """Run it to its end; gives its exit status and its output."""
     address, variables = _without_password(url)
     ran = subprocess.run(
         [program, f"--dbname={address}", *words],

@@ -34,7 +34,7 @@ _START_WITHIN = 600.0
 _STOP_WITHIN = 60.0
 _ANSWER_WITHIN = 15.0
 _ATTEMPTS = 5
-_PAUSE = 0.01
+_PAUSE_SECONDS = 0.01
 _WATCH_EVERY = 1.0
 _LOG_LIMIT = 1_000_000
 
@@ -51,9 +51,9 @@ class Server:
     A context manager. The addresses stay valid while attached, also over a crash of the server.
     """
 
-    def __init__(self, config: EmbeddedConfig, layout: Layout, told: State, registration: int) -> None:
-        self.port = told.port
-        self.version = told.version
+    def __init__(self, config: EmbeddedConfig, layout: Layout, current: State, registration: int) -> None:
+        self.port = current.port
+        self.version = current.version
         self.socket_dir = layout.socket_dir()
         self._layout = layout
         self._words = cluster.read_credentials(layout)
@@ -90,9 +90,9 @@ class Server:
         return f"postgresql://{role}:{password}@127.0.0.1:{self.port}/{database}"
 
     def close(self) -> None:
-        """Let go of the server; as its last user, wait until nothing of it runs any more.
+        """Detach from the server; the last user waits until all its processes have ended.
 
-        Idempotent. Interrupted, it leaves the rest to the keeper, which stops the server all the same. Raises
+        Idempotent. Interrupted, it leaves the rest to the keeper, which stops the server anyway. Raises
         StillBusy when the server does not stop in time.
         """
         with self._once:
@@ -123,7 +123,7 @@ def attach(config: EmbeddedConfig, *, report: Report = _silent) -> Server:
     """Attach to the server of the folder: make it if it is not there, start it if it does not run.
 
     Any number of processes may do so at once; each counts as a user until it closes or ends, however it ends.
-    ``report`` is given a line about each thing that takes time. Raises the errors of ``errors.py`` beside this file.
+    ``report`` receives a line about each step that takes time. Raises the errors of ``errors.py`` beside this file.
     """
     cluster.check_settings(config.settings)
     layout = Layout(config.data_dir.absolute().resolve())
@@ -131,14 +131,14 @@ def attach(config: EmbeddedConfig, *, report: Report = _silent) -> Server:
     with files.naming_the_folder(layout.home), _turn(layout, report):
         registration = _register(layout)
         try:
-            told = _ensure_running(config, layout, report)
-            if config.port is not None and config.port != told.port:
+            current = _ensure_running(config, layout, report)
+            if config.port is not None and config.port != current.port:
                 raise RunsDifferently(
-                    f"the embedded PostgreSQL already runs on port {told.port}, not {config.port}: stop the programs"
+                    f"the embedded PostgreSQL already runs on port {current.port}, not {config.port}: stop the programs"
                     " that use it, or leave the port out",
-                    port=told.port,
+                    port=current.port,
                 )
-            return Server(config, layout, told, registration)
+            return Server(config, layout, current, registration)
         except BaseException:
             os.close(registration)
             raise
@@ -191,8 +191,8 @@ def _is_there(layout: Layout, registration: int) -> bool:
 def _leave(layout: Layout, registration: int) -> None:
     """Count as a user no more, and wait for the end if we were the last."""
     with _turn(layout):
-        # Alone means that we were the last. Otherwise it is shared by other users, or held by a keeper that was told
-        # to stop, and a look from the other side tells which.
+        # An exclusive lock means that we were the last. Otherwise it is shared by other users, or held by a stopping
+        # keeper, and a test from the other side tells which.
         last = flocks.try_lock(registration)
         stopping = not last and not flocks.try_lock(registration, shared=True)
         flocks.unlock(registration)
@@ -200,7 +200,7 @@ def _leave(layout: Layout, registration: int) -> None:
             return
         if not flocks.wait_until_free(layout.keeper_lock, within=_STOP_WITHIN):
             raise StillBusy(f"the server in {layout.home} takes too long to stop: see {layout.keeper_log}")
-        # Without a keeper (killed a moment ago) there is nobody to do it but us.
+        # Without a keeper (killed a moment ago) only we can do it.
         if not postmaster.stop(layout):
             raise StillBusy(f"processes of the server in {layout.home} do not end: see {layout.startup_log}")
 
@@ -219,23 +219,23 @@ def _ensure_running(config: EmbeddedConfig, layout: Layout, report: Report) -> S
                 if attempts == 0:
                     raise
                 continue
-        told = state.read(layout)
-        if told is None or told.phase is not Phase.READY:
+        current = state.read(layout)
+        if current is None or current.phase is not Phase.READY:
             unheard = 0.0
-        elif postmaster.answers(told.port):
-            return told
+        elif postmaster.answers(current.port):
+            return current
         else:
             unheard = unheard or time.monotonic()
             if time.monotonic() - unheard > _ANSWER_WITHIN:
                 raise RunsDifferently(
-                    f"the server of {layout.home} runs, but port {told.port} does not answer from here: if it runs in"
-                    " another container, stop it there or name another data folder",
-                    port=told.port,
+                    f"the server of {layout.home} runs, but port {current.port} does not answer from here: if it runs"
+                    " in another container, stop it there or name another data folder",
+                    port=current.port,
                 )
-        time.sleep(_PAUSE)
-    told = state.read(layout)
+        time.sleep(_PAUSE_SECONDS)
+    current = state.read(layout)
     raise DidNotStart(
-        f"PostgreSQL has not come back for too long{': ' + told.note if told and told.note else ''}: see"
+        f"PostgreSQL has not come back for too long{': ' + current.note if current and current.note else ''}: see"
         f" {layout.keeper_log}"
     )
 
@@ -279,7 +279,7 @@ def _start_keeper(config: EmbeddedConfig, layout: Layout, report: Report) -> Sta
 
 
 def _open_log(layout: Layout) -> int:
-    """Open the keeper's log; what is long is put aside, so that there are never more than two files of it."""
+    """Open the keeper's log; a long one is rotated, so that there are never more than two files of it."""
     with contextlib.suppress(FileNotFoundError):
         if layout.keeper_log.stat().st_size > _LOG_LIMIT:
             layout.keeper_log.rename(layout.keeper_log.with_suffix(".log.1"))
@@ -305,33 +305,33 @@ def _listen(reading: int, layout: Layout, report: Report) -> State:
         heard += more
         *lines, heard = heard.split(b"\n")
         for line in lines:
-            said = json.loads(line)
-            if "report" in said:
-                report(said["report"])
-            if "error" in said:
-                failed = unpack(said["error"])
-            if "overtaken" in said:
+            message = json.loads(line)
+            if "report" in message:
+                report(message["report"])
+            if "error" in message:
+                failed = unpack(message["error"])
+            if "overtaken" in message:
                 failed = WasKilled("another keeper was faster: start again")
-            if "ready" in said:
-                return State(Phase.READY, said["ready"]["port"], said["ready"]["version"])
+            if "ready" in message:
+                return State(Phase.READY, message["ready"]["port"], message["ready"]["version"])
     raise DidNotStart(f"PostgreSQL was not ready after {_START_WITHIN:.0f} seconds: see {layout.keeper_log}")
 
 
 def _watch(config: EmbeddedConfig, layout: Layout, registration: int, closing: threading.Event) -> None:
-    """Put up a new keeper when ours was killed: without one the server would outlive its users.
+    """Start a new keeper when ours was killed: without one the server would outlive its users.
 
-    Runs in a thread of each user. A keeper that was told to stop leaves a note that it meant it.
+    Runs in a thread of each user. A keeper that was asked to stop leaves a note that it meant it.
     """
     while not closing.wait(_WATCH_EVERY):
         with contextlib.suppress(Exception):
             if flocks.is_held(layout.keeper_lock) or not _is_there(layout, registration):
                 continue
-            told = state.read(layout)
-            if told is None or told.phase is Phase.STOPPED:
+            current = state.read(layout)
+            if current is None or current.phase is Phase.STOPPED:
                 continue
             lock = flocks.open_lock(layout.start_lock)
             try:
-                # Not our turn: then whoever has it sees to the keeper.
+                # Another user holds the lock: that one restarts the keeper.
                 if flocks.try_lock(lock) and not flocks.is_held(layout.keeper_lock):
                     _start_keeper(config, layout, _silent)
             finally:

@@ -8,14 +8,14 @@ from headrace.embedded_postgres.model import Layout, Phase, State
 
 
 def write(layout: Layout, state: State) -> None:
-    """Replace what was said before."""
+    """Replace the state on disk."""
     files.write(layout.state, json.dumps(asdict(state)) + "\n")
 
 
 def read(layout: Layout) -> State | None:
     """Read the last word; None when there is none. It is worth nothing unless a keeper lives."""
     try:
-        said = json.loads(layout.state.read_text())
-        return State(Phase(said["phase"]), int(said["port"]), str(said["version"]), str(said["note"]))
+        values = json.loads(layout.state.read_text())
+        return State(Phase(values["phase"]), int(values["port"]), str(values["version"]), str(values["note"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -110,7 +110,7 @@ def _effects(migration: Migration, sizes: dict[str, tuple[float, float]]) -> Ite
         for kind in KINDS:
             if match := kind.pattern.match(statement):
                 table = match.groupdict().get("table")
-                if table not in made:  # nobody uses a table that is being made
+                if table not in made:  # a table that is being made has no users yet
                     yield Effect(_short(statement), table, kind.lock, _seconds(kind, *sizes.get(table or "", (0, 0))))
                 break
 

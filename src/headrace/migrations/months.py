@@ -1,8 +1,8 @@
 """``CREATE INDEX CONCURRENTLY`` on a table that is kept by months, which PostgreSQL itself refuses.
 
-The parent's index is an entry in the catalog; each month's own is built while everybody writes, and attached to it;
-with the last one the parent's is valid. A month that is made meanwhile brings its index along. Whoever runs it again
-passes over the months that are done, and builds anew what was broken off.
+The parent's index is an entry in the catalog; each month's own is built without blocking writes, and attached to it;
+with the last one the parent's is valid. A month that is made meanwhile brings its index along. A repeated run
+skips the finished months, and rebuilds interrupted ones.
 """
 
 import re

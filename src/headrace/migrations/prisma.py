@@ -1,7 +1,7 @@
 """The schema in Prisma's words (W-22), read from the catalog of a migrated database.
 
-What Prisma has no word for (checks, partial and computed indexes, partitions) stands in comments: the database enforces
-it all the same. Partitions themselves are left out; whoever writes to the table reaches them.
+What Prisma cannot express (checks, partial and computed indexes, partitions) is in comments: the database enforces
+it anyway. Partitions themselves are left out; writes to the table reach them.
 """
 
 import re

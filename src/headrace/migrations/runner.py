@@ -38,7 +38,7 @@ log = logs.get(__name__)
 
 
 def _note(step: str) -> None:
-    log.info(step)  # looked up when it is called: whoever only asks for the version loads no logging
+    log.info(step)  # looked up when it is called: a command that only reads the version loads no logging
 
 
 OLDEST_SERVER = 15
@@ -151,7 +151,9 @@ async def _put_back(
     try:
         await in_turn(connection, lambda: definitions.put_back(connection, earlier, formers), lock_timeout)
     except asyncpg.PostgresError as exc:
-        raise _told(names_of([former.definition for former in formers]), exc, left="nothing was changed") from exc
+        raise _migration_error(
+            names_of([former.definition for former in formers]), exc, left="nothing was changed"
+        ) from exc
 
 
 # -- below: one connection, one file
@@ -191,7 +193,7 @@ async def _take_turn(connection: "asyncpg.Connection[Any]", lock: str) -> None:
 
 
 # Roles belong to the whole cluster and are never dropped: its other databases may stand on them.
-# The owner's role owns every table, whoever migrates: a superuser's tables would be out of the product's reach.
+# The owner's role owns every table, for every migrating user: a superuser's tables would be out of the product's reach.
 PREPARE = (
     """
 DO $$
@@ -311,7 +313,7 @@ async def _define(
     try:
         await in_turn(connection, define, lock_timeout)
     except asyncpg.PostgresError as exc:
-        raise _told(names_of(changed), exc, left="nothing was changed") from exc
+        raise _migration_error(names_of(changed), exc, left="nothing was changed") from exc
 
 
 async def _run(
@@ -342,10 +344,10 @@ async def _run(
             await connection.execute(book, *booking)
     except asyncpg.PostgresError as exc:
         left = "nothing was changed" if in_transaction(text) else "what it had done stays: run it again"
-        raise _told(str(migration), exc, left=left) from exc
+        raise _migration_error(str(migration), exc, left=left) from exc
 
 
-def _told(what: str, error: asyncpg.PostgresError, *, left: str) -> MigrationBusy | MigrationRefused:
+def _migration_error(what: str, error: asyncpg.PostgresError, *, left: str) -> MigrationBusy | MigrationRefused:
     if isinstance(error, (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)):
         return MigrationBusy(f"{what} needs a table that is in use; {left}: try again in a moment.")
     return MigrationRefused(f"{what} failed, and {left}: {error}")
@@ -362,8 +364,8 @@ async def _run_alone(connection: "asyncpg.Connection[Any]", statement: str, lock
             await _execute(connection, each, lock_timeout)
 
 
-# Such a statement waits for open transactions while everybody reads and writes. Given up for a lock_timeout, it would
-# have to begin anew each time: on a busy database, for ever.
+# Such a statement waits for open transactions while others read and write. Aborted by a lock_timeout, it would
+# have to start over each time: on a busy database, for ever.
 _CONCURRENTLY = re.compile(r"^(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY ", re.MULTILINE)
 
 

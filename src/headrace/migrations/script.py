@@ -1,4 +1,4 @@
-"""Migrations as one SQL script, for whoever applies changes by hand."""
+"""Migrations as one SQL script, to be applied by hand."""
 
 from collections.abc import Iterable
 

@@ -1,6 +1,6 @@
-"""The mark of a restore that has not ended.
+"""The mark of an unfinished restore.
 
-``headrace restore`` makes this table first and drops it last. As long as it is there the database is not whole, and
+``headrace restore`` makes this table first and drops it last. While it exists the database is incomplete, and
 everything that reads the status of the schema refuses it: each role at its start, every command, doctor and /readyz.
 """
 

@@ -1,4 +1,4 @@
-"""What has left the database: looking at it, checking it, and bringing it back."""
+"""Archived months: reading, verifying and restoring them."""
 
 import asyncio
 import tempfile
@@ -44,9 +44,9 @@ async def get_archive(tx: Tx, name: str) -> Archive:
 
 
 async def verify(config: DatabaseConfig, storage: Storage, archive: Archive) -> Archive:
-    """Read the file back and compare it with what was written, and with the table where that is still there.
+    """Read the file back and compare it with its record, and with the table while that still exists.
 
-    ``ArchiveDamaged`` says what differs.
+    ``ArchiveDamaged`` names the difference.
     """
     _require_written(archive)
     async with fetched(storage, archive) as file, session(config) as connection:
@@ -104,7 +104,7 @@ async def discard(owner: DatabaseConfig, archive: Archive, *, who: Who) -> None:
 async def read_rows(config: DatabaseConfig, storage: Storage, archive: Archive) -> AsyncGenerator[dict[str, Any], None]:
     """A month's rows wherever they are, in their order: instants as datetimes, jsonb as PostgreSQL's text.
 
-    Whoever may leave before the end closes it: until then it has a connection, or a file.
+    A caller that may leave before the end closes it: until then it has a connection, or a file.
     """
     if archive.state is ArchiveState.DETACHED:
         table = monthly(archive.table_name)
@@ -161,7 +161,7 @@ def _require_written(archive: Archive) -> None:
     if archive.state is ArchiveState.DETACHED:
         raise ArchiveNotWritten(
             f"{archive.name} is detached and not archived yet: `headrace partitions retire {archive.table_name} "
-            f"{archive.period:%Y-%m}` goes on with it. Its rows are in headrace.{archive.name}."
+            f"{archive.period:%Y-%m}` continues with it. Its rows are in headrace.{archive.name}."
         )
 
 
@@ -189,7 +189,7 @@ async def query(
     except duckdb.Error as exc:
         raise BadQuery(f"DuckDB refuses the query: {exc}") from exc
     async with db.transaction(readonly=True) as tx:
-        found = [
+        matching = [
             archive
             for table in MONTHLY
             if table in named
@@ -198,14 +198,14 @@ async def query(
             )
             if (since is None or archive.period >= since.replace(day=1)) and (until is None or archive.period <= until)
         ]
-    for table in sorted(named & MONTHLY.keys() - {archive.table_name for archive in found}):
+    for table in sorted(named & MONTHLY.keys() - {archive.table_name for archive in matching}):
         months = "".join([f" from {since:%Y-%m} on" if since else "", f" until {until:%Y-%m}" if until else ""])
-        raise NothingArchived(f"Nothing of {table}{months} is archived: `headrace archive list` shows what is.")
+        raise NothingArchived(f"Nothing of {table}{months} is archived: `headrace archive list` shows the archives.")
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="headrace-query-")))
-        for archive in found:
+        for archive in matching:
             await fetch_file(storage, archive, folder / f"{archive.name}.parquet")
-        return await asyncio.to_thread(_ask, duckdb, sql, folder, found)
+        return await asyncio.to_thread(_ask, duckdb, sql, folder, matching)
 
 
 def _ask(duckdb: Any, sql: str, folder: Path, archives: Sequence[Archive]) -> Answer:
@@ -218,10 +218,10 @@ def _ask(duckdb: Any, sql: str, folder: Path, archives: Sequence[Archive]) -> An
             # The query may read the archives, and nothing else on this machine.
             session.execute(f"SET allowed_directories = ['{str(folder).replace(chr(39), chr(39) * 2)}']")
             session.execute("SET TimeZone = 'UTC'; SET enable_external_access = false; SET lock_configuration = true")
-            asked = session.sql(sql)
-            if asked is None:  # a statement that gives no rows
+            answer = session.sql(sql)
+            if answer is None:  # a statement that gives no rows
                 return Answer((), [], len(archives))
-            table = asked.to_arrow_table()
+            table = answer.to_arrow_table()
             values = [column.to_pylist() for column in table.columns]
             return Answer(tuple(table.column_names), list(zip(*values, strict=True)), len(archives))
         except duckdb.CatalogException as exc:

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from headrace.database import Database, Tx
 from headrace.figures import Figure
 
-# What is held for less than this is ordinary work.
-_LONG_S = 1.0
-_LOOKS = 3
+# A transaction that is shorter than this is ordinary work.
+_MIN_AGE_SECONDS = 1.0
+_SAMPLES = 3
 _PAUSE_S = 0.3
-_MOST = 10
+_MAX_SESSIONS = 10
 
-# Who waits, behind whom: only those count who do not wait for somebody else themselves. Since when a transaction of
-# another role is open is null unless this one has pg_read_all_stats; the rest is there for everybody.
+# Waiting sessions and their blockers: only blockers that do not wait themselves. The start of another role's
+# transaction is null unless this role has pg_read_all_stats; the rest is visible to everyone.
 LIST_BLOCKING = """
 WITH waiting AS MATERIALIZED (
   SELECT waits.pid, pg_blocking_pids(waits.pid) AS behind
@@ -53,23 +53,23 @@ class BlockingSession:
 
 async def list_blocking(tx: Tx) -> list[BlockingSession]:
     """Sessions that block others now, for longer than ordinary work takes, the oldest first."""
-    found = [BlockingSession(**row) for row in await tx.fetch(LIST_BLOCKING, _MOST)]
-    return [each for each in found if each.age is None or each.age >= _LONG_S]
+    blocking = [BlockingSession(**row) for row in await tx.fetch(LIST_BLOCKING, _MAX_SESSIONS)]
+    return [each for each in blocking if each.age is None or each.age >= _MIN_AGE_SECONDS]
 
 
 async def list_lasting(db: Database) -> Sequence[BlockingSession]:
-    """Those that somebody waits for in two of several looks: the age of a transaction may be hidden from this role, and
-    who waits tries again and again, with pauses."""
+    """Sessions that block others in two of several samples: the age of a transaction may be hidden from this role, and
+    a waiting session retries with pauses."""
     seen: dict[int, BlockingSession] = {}
     lasting: dict[int, BlockingSession] = {}
-    for look in range(_LOOKS):
+    for sample in range(_SAMPLES):
         async with db.transaction(readonly=True) as tx:
-            found = {each.pid: each for each in await list_blocking(tx)}
-        lasting |= {pid: each for pid, each in found.items() if pid in seen}
-        seen |= found
-        if look == _LOOKS - 1 or (look and not seen):
+            blocking = {each.pid: each for each in await list_blocking(tx)}
+        lasting |= {pid: each for pid, each in blocking.items() if pid in seen}
+        seen |= blocking
+        if sample == _SAMPLES - 1 or (sample and not seen):
             break
-        await asyncio.sleep(_PAUSE_S if found else _PAUSE_S / 6)
+        await asyncio.sleep(_PAUSE_S if blocking else _PAUSE_S / 6)
     return list(lasting.values())
 
 
@@ -78,8 +78,8 @@ async def read_blocking_figures(tx: Tx) -> list[Figure]:
     return [
         Figure(
             "headrace_blocking_transaction_seconds",
-            "How long the transaction of a session has been open that others wait for, by its pid and application; 0 "
-            "where that cannot be seen. No series while nobody waits. Alarm above 60.",
+            "Age of the open transaction of a session that others wait for, by its pid and application; 0 "
+            "if the age is hidden. No series while nothing waits. Alarm above 60.",
             ("pid", "application"),
             {(str(each.pid), each.application or ""): each.age or 0.0 for each in blocking},
         ),

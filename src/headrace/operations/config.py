@@ -1,4 +1,4 @@
-"""What retention and the archive are told about where they stand."""
+"""Settings of retention and the archive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

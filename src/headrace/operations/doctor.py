@@ -1,4 +1,4 @@
-"""Looking at everything in the database that may need somebody's attention: for ``headrace doctor`` and the console."""
+"""Checks of the database for problems that need attention: for ``headrace doctor`` and the console."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -51,7 +51,7 @@ class DoctorConfig:
 
 
 class Patient:
-    """A database that is looked at: its health is read once, however many checks ask for it."""
+    """A database that is examined: its health is read once, however many checks ask for it."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -126,7 +126,7 @@ async def _rights(patient: Patient) -> Finding:
         return Finding(
             "rights",
             Verdict.WARNING,
-            f"the application connects as {me['name']}, who may change more than it needs: give HEADRACE_DATABASE_URL "
+            f"the application connects as {me['name']}, with more rights than it needs: give HEADRACE_DATABASE_URL "
             "a member of headrace_app and keep this one in HEADRACE_DATABASE_OWNER_URL",
         )
     return Finding("rights", Verdict.GOOD, f"connects as {me['name']}, who cannot rewrite the audit trail")
@@ -188,15 +188,15 @@ async def _vacuum(patient: Patient) -> Finding:
 
 async def _tasks(patient: Patient) -> Finding:
     async with patient.db.transaction(readonly=True) as tx:
-        found = await why.stranded(tx, for_longer_than=_STRANDED)
-    if not found:
+        stranded = await why.stranded(tx, for_longer_than=_STRANDED)
+    if not stranded:
         return Finding("tasks", Verdict.GOOD, "for all that wait there is a worker")
-    told = "; ".join(
+    kinds = "; ".join(
         f"{each.task_type} in the queue {each.queue} since {each.since:%Y-%m-%d %H:%M} UTC: {reason.text.rstrip('.')}"
-        for each, reason in found[:_MAX_SHOWN]
+        for each, reason in stranded[:_MAX_SHOWN]
     )
-    more = f"; and {len(found) - _MAX_SHOWN:,} kinds more" if len(found) > _MAX_SHOWN else ""
-    return Finding("tasks", Verdict.WARNING, f"tasks wait that nobody can run: {told}{more}")
+    more = f"; and {len(stranded) - _MAX_SHOWN:,} kinds more" if len(stranded) > _MAX_SHOWN else ""
+    return Finding("tasks", Verdict.WARNING, f"tasks wait that no worker can run: {kinds}{more}")
 
 
 async def _locks(patient: Patient) -> Finding:
@@ -249,10 +249,10 @@ async def _webhooks(patient: Patient) -> Finding:
         if webhooks.late_for is not None and webhooks.late_for > _LATE_EVENT
         else "",
     ]
-    if found := "; ".join(filter(None, trouble)):
-        return Finding("webhooks", Verdict.WARNING, found)
-    said = f"{webhooks.active:,} endpoints, {webhooks.waiting:,} deliveries wait"
-    return Finding("webhooks", Verdict.GOOD, f"{said}, {webhooks.blocked:,} endpoints are given a rest")
+    if problems := "; ".join(filter(None, trouble)):
+        return Finding("webhooks", Verdict.WARNING, problems)
+    summary = f"{webhooks.active:,} endpoints, {webhooks.waiting:,} deliveries wait"
+    return Finding("webhooks", Verdict.GOOD, f"{summary}, {webhooks.blocked:,} endpoints are given a rest")
 
 
 async def _ledger(patient: Patient) -> Finding:
@@ -276,11 +276,11 @@ async def _ledger(patient: Patient) -> Finding:
 async def _payments(patient: Patient) -> Finding:
     problems = (await patient.health()).order_problems
     if not problems:
-        return Finding("payments", Verdict.GOOD, "no order needs to be looked at")
+        return Finding("payments", Verdict.GOOD, "no order needs attention")
     return Finding(
         "payments",
         Verdict.WARNING,
-        f"orders need to be looked at ({', '.join(f'{name}: {count:,}' for name, count in problems.items())}): "
+        f"orders need attention ({', '.join(f'{name}: {count:,}' for name, count in problems.items())}): "
         "`headrace subscriptions orders --problem` lists them, `headrace subscriptions resolve` ends the alarm",
     )
 
@@ -310,7 +310,7 @@ async def _retention(patient: Patient, config: RetentionConfig) -> Finding:
     late = []
     for table in model.MONTHLY.values():
         keep = config.keep(table.name)
-        # A month may be a few days late: it waits for its night, and for whoever uses the table.
+        # A month may be a few days late: it waits for its night, and for users of the table.
         due = await retention.due_months(patient.db, table, keep and keep + _LATE)
         late += [table.partition(month) for month in due]
     if late:
@@ -339,8 +339,8 @@ async def _deletions(patient: Patient) -> Finding:
         return Finding(
             "deletions",
             Verdict.WARNING,
-            f"{overdue} accounts should have been deleted: `headrace admin deletions` says what they wait for; "
-            "without a running API or scheduler nobody carries them out",
+            f"{overdue} accounts should have been deleted: `headrace admin deletions` shows what they wait for; "
+            "without a running API or scheduler they are not carried out",
         )
     return Finding("deletions", Verdict.GOOD, "no account waits longer than it should")
 

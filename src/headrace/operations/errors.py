@@ -1,4 +1,4 @@
-"""What can go wrong while months leave the database."""
+"""Errors while months leave the database."""
 
 from headrace.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 
@@ -16,7 +16,7 @@ class ArchiveNotFound(NotFound):
 
 
 class ArchiveDamaged(Conflict):
-    """The archive is not what was written: nothing of it is dropped or restored."""
+    """The archive differs from its record: nothing of it is dropped or restored."""
 
     code = "archive_damaged"
 

@@ -12,11 +12,11 @@ from headrace.operations.health import Health, read_health
 from headrace.operations.task_figures import read_task_figures
 from headrace.webhooks.store.overview import Overview
 
-_GOOD_FOR_S = 15.0  # however many scrapers there are, the database is asked no oftener
+_CACHE_SECONDS = 15.0  # however many scrapers there are, the database is asked no oftener
 
 
 class TaskFigures:
-    """Tasks, workers and schedules, which every role shows; read once in a while, whoever asks."""
+    """Tasks, workers and schedules, shown by every role; read periodically, independent of requests."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -25,7 +25,7 @@ class TaskFigures:
 
     async def __call__(self) -> Sequence[Figure]:
         async with self._lock:
-            if self._known is None or time.monotonic() - self._known[0] > _GOOD_FOR_S:
+            if self._known is None or time.monotonic() - self._known[0] > _CACHE_SECONDS:
                 self._known = (time.monotonic(), await self._read())
             return self._known[1]
 
@@ -149,7 +149,7 @@ def figures_of(health: Health) -> list[Figure]:
         *_ledger_figures(health.ledger),
         Figure(
             "headrace_payment_order_problems",
-            "Orders that somebody has to look at, by what is wrong. Alarm above 0.",
+            "Orders that need an operator's attention, by problem. Alarm above 0.",
             ("problem",),
             {(problem,): count for problem, count in health.order_problems.items()},
         ),

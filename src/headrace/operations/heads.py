@@ -2,9 +2,9 @@
 
 ``audit_heads/2026-03-20/000000000123-<chain in hex>.json``
 
-The name holds all that is compared, so that listing is reading. It is never used for another seal: a trail that was cut
-off and sealed anew writes other names, and what contradicts it stays. A bucket that lets nobody delete or replace
-anything is the best place for them.
+The name holds all that is compared, so that listing is reading. It is never used for another seal: a trail that was
+is cut off and sealed again writes other names, and the contradicting files stay. A bucket that forbids deleting and
+replacing is the best place for them.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.js
 
 
 def number_in(name: str) -> int:
-    """The number of the seal whose head has this name; 0 for what is no head."""
+    """The number of the seal whose head has this name; 0 for other names."""
     match = _NAME.fullmatch(name)
     return int(match[1]) if match else 0
 
@@ -92,7 +92,7 @@ class FolderHeads:
 
     def _list_first_day(self) -> list[str]:
         days = sorted(folder.name for folder in (self._folder / FOLDER).glob("*"))
-        return next((found for day in days if (found := self._list(day))), [])
+        return next((heads for day in days if (heads := self._list(day))), [])
 
     def _unreachable(self, exc: OSError) -> StorageUnreachable:
         return explain(exc, str(self._folder))
@@ -141,8 +141,8 @@ def _content(seal: Seal) -> bytes:
 
 
 def _heads(names: Sequence[str]) -> list[Head]:
-    found = ((_NAME.fullmatch(name), name) for name in names)
-    return [Head(int(match[1]), bytes.fromhex(match[2]), name) for match, name in found if match]
+    matches = ((_NAME.fullmatch(name), name) for name in names)
+    return [Head(int(match[1]), bytes.fromhex(match[2]), name) for match, name in matches if match]
 
 
 def _signature(head: Head, content: bytes) -> Signature | None:

@@ -47,8 +47,8 @@ class Health:
     unsealed_for: timedelta | None
     archives: dict[str, int]  # by state
     runs: tuple[RetentionRun, ...]
-    ledger: Verification | None  # the last look through it
-    order_problems: dict[str, int]  # orders that somebody has to look at, by what is wrong
+    ledger: Verification | None  # the last verification of it
+    order_problems: dict[str, int]  # orders that need an operator's attention, by problem
 
 
 # Partitions count for their parent; the parent itself holds nothing.
@@ -78,7 +78,7 @@ FROM headrace.retention_runs ORDER BY table_name
 
 
 async def read_health(db: Database) -> Health:
-    """Look at everything at once; a few milliseconds, whatever is in the tables."""
+    """Read everything at once; a few milliseconds, independent of the size of the tables."""
     async with db.transaction(readonly=True) as tx:
         now: datetime = await tx.fetchval("SELECT now()")
         partitions = await store.list_partitions(tx)

@@ -1,4 +1,4 @@
-"""The ledger with its archived months: what they say is added to what is in the table."""
+"""The ledger with its archived months: their sums are added to those of the table."""
 
 from collections import Counter
 from contextlib import aclosing
@@ -32,7 +32,7 @@ async def verify_ledger(db: Database, who: Who, config: StorageConfig, *, read_a
             await gathered.read(db, storage, month)
         except ArchiveDamaged as exc:
             damaged.append(Fault(FaultKind.DAMAGED_ARCHIVE, f"{month:%Y-%m}", exc.message))
-    # With a month that cannot be read, what it explains cannot be told from what is wrong.
+    # With an unreadable month, rows that it explains cannot be distinguished from faults.
     faults = (*damaged, *gathered.faults)
     return await verify(db, who, Archived(len(months), until, read=not damaged, sums=gathered.sums(), faults=faults))
 
@@ -61,7 +61,7 @@ class _Gathered:
                         self._committed[entitlement] += units
                 else:
                     self._granted[entitlement] += units if row["direction"] == "CREDIT" else -units
-        # A month leaves when nothing of it can be spent any more: what it holds was settled long ago.
+        # A month leaves when none of its units can be spent any more: its holds were settled long ago.
         self.faults += [
             Fault(FaultKind.ORPHAN, hold, f"{units:,} units are not settled, in the archive of {month:%Y-%m}.")
             for hold, units in open_holds.items()

@@ -1,10 +1,10 @@
-"""What the product does for itself, as ordinary schedules that ship enabled: their runs are looked at like any other's.
+"""Headrace's own maintenance, as ordinary schedules that ship enabled: their runs are listed like any other's.
 
 This is the one place where they are declared. Their handlers are in every worker, and in ``headrace up``. Each can be
-disabled, moved or run by hand; what was changed stays changed. One that was deleted is there again after the next start
-of a scheduler: to be rid of it, disable it.
+disabled, moved or run by hand; changes stay. A deleted one returns at the next start of a scheduler: disable it
+instead.
 
-Looking after dead workers is not among them: it must not need a worker itself.
+Detecting dead workers is not among them: it must not need a worker itself.
 """
 
 import uuid
@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from headrace import ids, logs
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.audit import Who
@@ -39,7 +39,7 @@ from headrace.tasks.service import Tasks
 
 log = logs.get(__name__)
 
-# Apart from everybody's own: a queue that somebody has paused or filled does not hold it up.
+# Apart from the users' tasks: a paused or full queue does not hold it up.
 QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
@@ -74,8 +74,8 @@ _PURGE = ScheduleSpec(
     name="headrace: purge",
     type=PURGE,
     interval=600,
-    description="Removes answers to idempotency keys, rate limits, failures to log in and sessions that have "
-    "served their time, deleted tasks, and the runs of deleted schedules; notes which locks have expired.",
+    description="Removes expired answers to idempotency keys, rate limits, failures to log in and sessions, "
+    "deleted tasks, and the runs of deleted schedules; notes which locks have expired.",
     max_duration_seconds=_HOUR,
     max_retries=0,  # the next one comes soon
 )
@@ -93,8 +93,8 @@ _LET_FILES_GO = ScheduleSpec(
     name="headrace: retention of files",
     type=LET_FILES_GO,
     interval=600,
-    description="Deletes files and results whose time is over, removes the bytes of deleted ones, and gives up uploads "
-    "that nobody has completed.",
+    description="Deletes expired files and results, removes the bytes of deleted ones, and aborts uploads that were "
+    "not completed in time.",
     max_duration_seconds=_HOUR,
     max_retries=0,  # the next one comes soon
 )
@@ -102,7 +102,7 @@ _SWEEP_FILES = ScheduleSpec(
     name="headrace: sweep of files",
     type=SWEEP_FILES,
     cron="30 3 * * *",
-    description="Removes stored bytes that belong to nobody, and finds files whose bytes are not there.",
+    description="Removes stored bytes without an owner, and finds files whose bytes are missing.",
     max_duration_seconds=6 * _HOUR,
 )
 
@@ -135,7 +135,7 @@ class Maintenance:
 
 
 class Order(BaseModel):
-    """Which table to look after."""
+    """The table to maintain."""
 
     table: str
 
@@ -148,7 +148,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
 
     @registry.task(RETAIN, queue=QUEUE)
     async def retain(_context: TaskContext, order: Order) -> dict[str, Any]:
-        """Let go of what one table has kept for long enough, a batch or a month at a time."""
+        """Delete the expired rows of one table, a batch or a month at a time."""
         done = await retention.retain(
             maintenance.db,
             maintenance.storage,
@@ -162,12 +162,12 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
 
     @registry.task(PURGE, queue=QUEUE)
     async def remove(_context: TaskContext, _payload: Any) -> dict[str, int]:
-        """Remove what has served its time, in small batches."""
+        """Remove expired rows and files, in small batches."""
         return await purge(maintenance.db, maintenance.purges)
 
     @registry.task(LET_FILES_GO, queue=QUEUE)
     async def let_files_go(_context: TaskContext, _payload: Any) -> dict[str, int]:
-        """Let go of files that have served their time."""
+        """Delete expired files."""
         done = await let_go(maintenance.files(), maintenance.db)
         if done.failed:
             raise RetentionIncomplete(f"The bytes of {done.failed} files could not be removed; the log says why.")
@@ -175,16 +175,22 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
 
     @registry.task(SWEEP_FILES, queue=QUEUE)
     async def sweep_files(_context: TaskContext, _payload: Any) -> dict[str, int]:
-        """Look for orphans in both directions."""
+        """Remove orphans in both directions."""
         return asdict(await sweep(maintenance.files(), maintenance.db))
 
     @registry.task(VERIFY_LEDGER, queue=QUEUE)
     async def verify(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Prove that the ledger adds up; it fails where it does not, so that the run is seen to have failed."""
-        found = await verify_ledger(maintenance.db, Who.system(), maintenance.storage)
-        if not found.is_clean:
-            raise LedgerFaulty(f"{found.fault_count:,} things do not add up: `headrace ledger verify` names them.")
-        return {"entries": found.entries, "entitlements": found.entitlements, "archived_months": found.archived_months}
+        verification = await verify_ledger(maintenance.db, Who.system(), maintenance.storage)
+        if not verification.is_clean:
+            raise LedgerFaulty(
+                f"{verification.fault_count:,} things do not add up: `headrace ledger verify` names them."
+            )
+        return {
+            "entries": verification.entries,
+            "entitlements": verification.entitlements,
+            "archived_months": verification.archived_months,
+        }
 
     bulk.add_handlers(registry, maintenance.db, maintenance.tasks, queue=QUEUE)
     billing.add_handlers(registry, maintenance.db, maintenance.billing, maintenance.tasks, queue=QUEUE)
@@ -193,7 +199,7 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
 
 
 async def ensure_schedules(db: Database, registry: Registry, rows: Mapping[str, RowRetention]) -> None:
-    """Make what is missing of them; what is there is left as it is. Any number of processes may do it at once.
+    """Create the missing schedules; existing ones stay as they are. Any number of processes may do it at once.
 
     Their types are declared, too: a run that is due before the first worker has started waits for it.
     """

@@ -33,7 +33,7 @@ class RowTable:
 class MonthlyTable:
     """A table with a partition for each month, which leaves as a whole.
 
-    ``key`` orders a month's rows, and an index serves it. Why a month must stay is said by headrace.why_month_stays.
+    ``key`` orders a month's rows, and an index serves it. headrace.why_month_stays says why a month stays.
     """
 
     name: str
@@ -170,7 +170,7 @@ class MonthKept:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What one run of retention did to one table."""
+    """The result of one run of retention on one table."""
 
     table_name: str
     removed_rows: int

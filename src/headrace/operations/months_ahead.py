@@ -1,4 +1,4 @@
-"""Months are there before they are needed, whoever migrates and when."""
+"""Creates monthly partitions before they are needed, independent of migrations."""
 
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -15,7 +15,7 @@ from headrace.operations.model import MONTHLY, MonthlyTable
 
 log = logs.get(__name__)
 
-# Whoever writes to a table that the months refer to waits while one is made: a short wait, and another try in an hour.
+# Writers to a table that the months refer to wait while one is made: a short wait, and another try in an hour.
 _LOCK_WAIT = "SET LOCAL lock_timeout = '50ms'"
 
 

@@ -31,7 +31,7 @@ _TIME_COLUMN = "created_at"
 
 _MICROS = "(extract(epoch FROM {column}) * 1000000)::bigint"
 _DAYS = "({column} - date '1970-01-01')"
-# PostgreSQL's type: how it is read, and Arrow's name for what is kept. Everything else is text.
+# PostgreSQL's type: how it is read, and Arrow's name for the stored one. Everything else is text.
 _EXACT = {
     "bigint": ("{column}", "int64"),
     "integer": ("{column}", "int32"),
@@ -101,7 +101,7 @@ async def _batches(
 ) -> AsyncGenerator[Any, None]:
     """The rows of a table, or ``only`` those with these keys, in the order of their key, as Arrow batches.
 
-    Whoever may leave before the end closes it: until then the connection is in its transaction.
+    A caller that may leave before the end closes it: until then the connection is in its transaction.
     """
     pa = load("pyarrow", extra="archive")
     json_column, fields = without or ("", ())
@@ -153,7 +153,7 @@ async def write(
     only: Sequence[object] | None = None,
     without: JsonFields | None = None,
 ) -> Summary:
-    """Write all rows of the table ``name``, or ``only`` those with these keys, into ``file``; say what is in it.
+    """Write all rows of the table ``name``, or ``only`` those with these keys, into ``file``; gives its summary.
 
     Of a jsonb column, fields may be left out: ``without``."""
     pa, pq = load("pyarrow", extra="archive"), load("pyarrow.parquet", extra="archive")
@@ -187,8 +187,8 @@ class _Extremes:
     def see(self, batch: Any) -> None:
         self._rows += len(batch)
         for name in self._names:
-            found = self._compute.min_max(batch.column(name)).as_py()
-            self._seen[name] += [found["min"], found["max"]]
+            bounds = self._compute.min_max(batch.column(name)).as_py()
+            self._seen[name] += [bounds["min"], bounds["max"]]
             self._seen[name] = [min(self._seen[name]), max(self._seen[name])]
 
     def summary(self, size: int, digest: str) -> Summary:

@@ -1,7 +1,7 @@
-"""How long each table keeps what, and letting go of what is older.
+"""The retention of each table, and the deletion of older rows.
 
 Each function is one run over one table: safe to start in many processes at once, and to kill at any moment; the next
-run goes on where the last one stopped. What it did stands in ``headrace.retention_runs``.
+run continues where the last one stopped. Its result is in ``headrace.retention_runs``.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from headrace.storage import Storage, StorageConfig
 
 log = logs.get(__name__)
 
-_MOST_OPEN = 1000
+_MAX_OPEN = 1000
 
 
 # -- whole months
@@ -85,7 +85,7 @@ async def due_months(
     """Months that should be gone, the oldest first."""
     async with db.transaction(readonly=True) as tx:
         open_ = await store.list_archives(
-            tx, table=table.name, states=[ArchiveState.DETACHED, ArchiveState.ARCHIVED], limit=_MOST_OPEN
+            tx, table=table.name, states=[ArchiveState.DETACHED, ArchiveState.ARCHIVED], limit=_MAX_OPEN
         )
         partitions = await store.list_partitions(tx)
     due = {archive.period for archive in open_}
@@ -113,8 +113,8 @@ async def purge_rows(
     batch: int = BATCH,
     on_step: Step | None = None,
 ) -> Retention:
-    """Delete the table's finished rows that are older than ``keep``, in batches that nobody has to wait for; where
-    there is an ``archive``, they are in it before they go."""
+    """Delete the table's finished rows that are older than ``keep``, in batches that block no other transaction for
+    long; with an ``archive``, they are written to it first."""
     table_name = rule.table
     removed = 0
     async with db.transaction() as tx:
@@ -158,7 +158,7 @@ class _Journal:
 async def walk_rows(
     db: Database, rule: RowRetention, keeps: Keeps, *, now: datetime | None = None, on_step: Step | None = None
 ) -> Retention:
-    """Let a package go through its own table; what is done before it is killed stays done."""
+    """Let a package delete from its own table; batches completed before a kill stay deleted."""
     assert rule.walk is not None
     async with db.transaction() as tx:
         await store.start_run(tx, rule.table, now=now)

@@ -1,16 +1,16 @@
 """A month leaves its table: detach → archive → verify → drop.
 
-Each step is recorded in ``headrace.archives`` by the commit that does it, so that a run that was killed is taken up
-where it stopped, by whoever comes next. Nothing is dropped unless the file was read back from where it is stored, in
+Each step is recorded in ``headrace.archives`` by the commit that does it, so that any process can continue a run that
+was killed where it stopped. Nothing is dropped unless the file was read back from where it is stored, in
 this very run, and holds exactly the rows that are about to go.
 
 The application does it with its own rights: each step is a function of the owner's in the database, which refuses a
-month that is still needed, or younger than ``headrace.retention_minimums`` says. The settings of this process have no
-say in that.
+month that is still needed, or younger than ``headrace.retention_minimums``. The settings of this process cannot
+change that.
 
 The table itself is locked only while the catalog changes. PostgreSQL's DETACH … CONCURRENTLY is not for tables with a
-default partition, so the lock is a real one; it is asked for with a patience of milliseconds, and asked for again
-later if somebody is using the table: whoever comes meanwhile never waits behind us for long.
+default partition, so the lock is a real one; it is requested with a timeout of milliseconds, and again later if the
+table is in use: other sessions never wait behind it for long.
 """
 
 import asyncio
@@ -45,11 +45,11 @@ from headrace.storage import ObjectNotFound, Storage
 log = logs.get(__name__)
 
 Step = Callable[[str], None]
-"""Told what has just been done: for a progress line, and for tests that stop there."""
+"""Called after each step: for a progress line, and for tests that stop there."""
 
 
 def _no_step(_: str) -> None:
-    """Nobody wants to know."""
+    """Reports nothing."""
 
 
 async def retire_month(
@@ -66,7 +66,7 @@ async def retire_month(
     """Take a month out of its table and into the archive, from wherever an earlier run left it.
 
     Any number of processes may try at once: one does it, the others get ``RetiredElsewhere``. ``write_again`` replaces
-    a file that was found damaged while the rows are still here.
+    a file that is damaged while the rows are still here.
     """
     table = monthly(table_name)
     # Before anything is taken out, and in a thread: loading it the first time takes a while.
@@ -124,7 +124,7 @@ class _Work:
             archive = await self._detach()
         if write_again and archive.state is ArchiveState.ARCHIVED:
             await store.rewrite_month(self._tx, archive.id)
-            archive = await self._found()
+            archive = await self._recorded()
         if archive.state is ArchiveState.DETACHED:
             archive = await self._write(archive)
         if archive.state is ArchiveState.ARCHIVED:
@@ -135,7 +135,7 @@ class _Work:
     async def _find(self) -> Archive | None:
         return await store.find_month(self._tx, self._table.name, self._month)
 
-    async def _found(self) -> Archive:
+    async def _recorded(self) -> Archive:
         archive = await self._find()
         assert archive is not None
         return archive
@@ -149,7 +149,7 @@ class _Work:
 
         await self._briefly(detach)
         self._step("detached")
-        return await self._found()
+        return await self._recorded()
 
     async def _write(self, archive: Archive) -> Archive:
         location = f"{self._table.name}/{self._name}.{archive.id}.parquet"
@@ -161,7 +161,7 @@ class _Work:
         self._step("stored")
         async with self._connection.transaction():
             if await store.note_archived(self._tx, archive.id, summary):
-                archive = await self._found()
+                archive = await self._recorded()
                 await audit.record(self._tx, self._who, Action.CREATED, _resource(archive), new=archive)
         self._step("archived")
         return archive
@@ -175,12 +175,12 @@ class _Work:
         except ArchiveDamaged as exc:
             again = f"headrace partitions retire {self._table.name} {self._month:%Y-%m} --write-again"
             raise ArchiveDamaged(
-                f"{exc.message} The rows are still in the database: `{again}` writes it anew."
+                f"{exc.message} The rows are still in the database: `{again}` writes it again."
             ) from exc
         if not await store.note_verified(self._tx, archive):
-            raise ArchiveDamaged(f"{archive.location} was written anew meanwhile.")
+            raise ArchiveDamaged(f"{archive.location} was rewritten meanwhile.")
         self._step("verified")
-        return await self._found()
+        return await self._recorded()
 
     async def _drop(self, archive: Archive) -> Archive:
         async def unlink(tx: Tx) -> timedelta | None:
@@ -198,7 +198,7 @@ class _Work:
 
         await self._briefly(drop)
         self._step("dropped")
-        return await self._found()
+        return await self._recorded()
 
     async def _briefly(self, change: Callable[[Tx], Awaitable[timedelta | None]]) -> timedelta | None:
         """Change the catalog in one short transaction, again and again until the locks are free.

@@ -26,13 +26,13 @@ async def list_archives(
     table: Annotated[str | None, Query(max_length=63, examples=["audit_events"])] = None,
     status: ArchiveState | None = None,
 ) -> Page[ArchiveOut]:
-    """Months that have left their table, the last to leave first: where each is, what is in it, and its hash."""
+    """Months that have left their table, the last to leave first: their places, contents and hashes."""
     listing = paging.of("archives", table=table, status=status)
     async with db.transaction(readonly=True) as tx:
-        found = await store.list_archives(
+        archives = await store.list_archives(
             tx, table=table, states=[status] if status else None, older_than=listing.after, limit=listing.fetch
         )
-    return listing.page(found, mark=lambda archive: (archive.detached_at, archive.id), item=ArchiveOut.of)
+    return listing.page(archives, mark=lambda archive: (archive.detached_at, archive.id), item=ArchiveOut.of)
 
 
 @router.get(

@@ -1,10 +1,10 @@
 """Rows that are deleted one batch at a time, written to the archive before they go.
 
 A batch is a Parquet file: written, stored, fetched back and compared, and only then are its rows deleted, in the
-transaction that notes the file in ``headrace.row_archives``. So whatever is gone is in a file that is noted. Whoever is
-killed in between leaves a file that is not noted, and the rows: they are written again by the next run, never lost.
+transaction that notes the file in ``headrace.row_archives``. So every deleted row is in a recorded file. A process
+killed in between leaves an unrecorded file, and the rows: the next run writes them again, and none is lost.
 
-No transaction is open while the file travels. What became of a row meanwhile is told by its ``xmin``: one that is no
+No transaction is open while the file travels. ``xmin`` shows whether a row changed meanwhile: one that is no
 longer the version that was written stays, and goes with a later batch.
 """
 
@@ -30,13 +30,13 @@ Step = Callable[[str], None]
 
 
 def _no_step(_: str) -> None:
-    """Nobody wants to know."""
+    """Reports nothing."""
 
 
 async def archive_rows(
     db: Database, storage: Storage, rule: RowRetention, line: datetime, *, batch: int = BATCH, on_step: Step = _no_step
 ) -> tuple[int, bool]:
-    """One batch of what was over before ``line``: gives how many rows went, and whether there may be more."""
+    """One batch of rows that ended before ``line``: gives how many rows went, and whether there may be more."""
     assert rule.name is not None, f"{rule.table} has no name for its rows"
     # Before a transaction is open, and in a thread: loading it the first time takes a while.
     await asyncio.to_thread(load, "pyarrow.parquet", extra="archive")
@@ -63,7 +63,7 @@ async def archive_rows(
         if gone:
             await _note(tx, archive_id, rule.table, location, summary)
             await store.count_removed(tx, rule.table, gone)
-    # None of a whole batch: somebody else was faster, or others change them all the time. The next run looks again.
+    # None of a whole batch: another process was faster, or the rows change all the time. The next run tries again.
     return gone, gone > 0 and len(versions) == batch
 
 

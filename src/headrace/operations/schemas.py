@@ -88,7 +88,7 @@ class MadeOut(BaseModel):
 
 
 class RetentionOut(BaseModel):
-    """What one run of retention did to one table."""
+    """The result of one run of retention on one table."""
 
     table: str
     removed_rows: int

@@ -38,7 +38,7 @@ async def session(config: DatabaseConfig) -> AsyncIterator[Connection]:
 
 @asynccontextmanager
 async def as_owner(config: DatabaseConfig) -> AsyncIterator[Connection]:
-    """A session as ``headrace_owner``; ``OwnerNeeded`` for every user who may not become that role."""
+    """A session as ``headrace_owner``; ``OwnerNeeded`` for a user who cannot become that role."""
     async with session(config) as connection:
         if config.pooled:
             raise OwnerNeeded("This needs a session: set HEADRACE_DATABASE_OWNER_URL to PostgreSQL itself.")
@@ -48,7 +48,7 @@ async def as_owner(config: DatabaseConfig) -> AsyncIterator[Connection]:
                 f"{user} may not make or drop tables: set HEADRACE_DATABASE_OWNER_URL to a member of headrace_owner "
                 "for this command."
             )
-        # What is made here, such as a restored table, belongs to the product and not to the user who asked.
+        # New objects, such as a restored table, belong to the product and not to the user of the session.
         await connection.execute("SET ROLE headrace_owner")
         yield connection
 

@@ -193,7 +193,7 @@ async def start_run(tx: Tx, table: str, *, now: datetime | None = None) -> None:
     await tx.execute(START_RUN, table, now)
 
 
-# Added as it happens: a run that is killed has still removed what it removed.
+# Added as it happens: a run that is killed has still removed rows.
 COUNT_REMOVED = """
 UPDATE headrace.retention_runs
 SET removed_rows = removed_rows + $2, removed_total = removed_total + $2, marks = coalesce($3, marks)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from headrace.database import Tx
 from headrace.figures import OTHER, Figure, Labels
 from headrace.operations.blocking import read_blocking_figures
-from headrace.tasks.store.queues import MOST_BACKLOG, Contents, count_backlog
+from headrace.tasks.store.queues import MAX_BACKLOG, Contents, count_backlog
 
-MOST_SERIES = 200  # of queue and type; the longest backlogs have their own, the rest are one
+MAX_SERIES = 200  # of queue and type; the longest backlogs have their own, the rest are one
 _MANY = 10_000
 
 COUNT_WORKERS = """
@@ -42,7 +42,7 @@ class ScheduleTotals:
 
 
 async def read_task_figures(tx: Tx) -> list[Figure]:
-    """A few milliseconds, however much waits: what is counted is counted up to a bound."""
+    """A few milliseconds, for any backlog: counts end at a bound."""
     workers = {row["state"]: row for row in await tx.fetch(COUNT_WORKERS)}
     at_work = [row for state, row in workers.items() if state != "silent"]
     totals = await tx.fetchrow(READ_SCHEDULES)
@@ -86,8 +86,8 @@ async def read_task_figures(tx: Tx) -> list[Figure]:
 
 def _backlog(backlog: dict[tuple[str, str], Contents]) -> list[Figure]:
     ranked = sorted(backlog.items(), key=lambda item: (-item[1].waiting - item[1].delayed, item[0]))
-    kept: dict[tuple[str, str], Contents] = dict(ranked[:MOST_SERIES])
-    for _, contents in ranked[MOST_SERIES:]:
+    kept: dict[tuple[str, str], Contents] = dict(ranked[:MAX_SERIES])
+    for _, contents in ranked[MAX_SERIES:]:
         kept[OTHER, OTHER] = kept.get((OTHER, OTHER), Contents()) + contents
     depths: dict[Labels, float] = {}
     ages: dict[Labels, float] = {}
@@ -98,7 +98,7 @@ def _backlog(backlog: dict[tuple[str, str], Contents]) -> list[Figure]:
         Figure(
             "headrace_queue_tasks",
             "Tasks that wait to be run, by queue and type: waiting are due, delayed are not yet. Counted up to "
-            f"{MOST_BACKLOG:,} in all; beyond that it is at least so many.",
+            f"{MAX_BACKLOG:,} in all; beyond that the value is a lower bound.",
             ("queue", "type", "state"),
             depths,
         ),
@@ -110,7 +110,7 @@ def _backlog(backlog: dict[tuple[str, str], Contents]) -> list[Figure]:
         ),
         Figure(
             "headrace_queue_tasks_exact",
-            "1 while every waiting task is counted; 0 when there are so many that the counts are lower bounds.",
+            "1 while every waiting task is counted; 0 when the counts are lower bounds.",
             values={(): float(all(each.exact for each in backlog.values()))},
         ),
     ]
@@ -126,7 +126,7 @@ def _schedules(totals: ScheduleTotals) -> list[Figure]:
         ),
         Figure(
             "headrace_schedule_late_seconds",
-            "How long the first due time that nobody has fired is past; 0 when none is. Alarm above 60: no scheduler "
+            "How long the first missed due time is past; 0 when there is none. Alarm above 60: no scheduler "
             "runs, or it cannot fire.",
             values={(): totals.late},
         ),

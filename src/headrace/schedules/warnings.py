@@ -24,7 +24,7 @@ async def warnings_of(tx: Tx, tasks: Tasks, schedule: Schedule) -> Sequence[Reas
         queue = (await tasks.catalog.get(tx, schedule.type)).queue
     except UnknownTaskType:  # its runs will fail with this error
         queue = DEFAULT_QUEUE
-    no_worker = await why.nobody_takes(tx, schedule.type, queue, schedule.labels)
+    no_worker = await why.explain_no_worker(tx, schedule.type, queue, schedule.labels)
     past_due = _past_due(schedule, await clock(tx))
     return [each for each in (past_due, no_worker) if each is not None]
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
 
-import httpx
+import httpx2
 import obstore
 from obstore import exceptions
 from obstore.store import from_url
@@ -47,7 +47,7 @@ class Bucket:
         except Exception as exc:  # noqa: BLE001 - obstore raises several kinds for a wrong address or option
             raise StorageRefused(f"{self.place} cannot be used: {_first_line(exc)}") from None
         self.signer = _signer(parts.netloc, config.options)
-        self._http: httpx.AsyncClient | None = None
+        self._http: httpx2.AsyncClient | None = None
 
     # -- whole objects
 
@@ -176,14 +176,14 @@ class Bucket:
         except ET.ParseError as exc:
             raise StorageUnreachable(f"{self.place} answered something that is not S3's.") from exc
 
-    async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx.Response:
+    async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx2.Response:
         if self.signer is None:
             raise StorageRefused(
                 f"Uploads in parts to {self.place} need its access key: set HEADRACE_FILES_S3_ACCESS_KEY and "
                 "HEADRACE_FILES_S3_SECRET_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
             )
         if self._http is None:
-            self._http = httpx.AsyncClient(timeout=self._timeout.total_seconds())
+            self._http = httpx2.AsyncClient(timeout=self._timeout.total_seconds())
         key = self._key(name)
         headers = self.signer.headers(method, key, query, body if isinstance(body, bytes) else None)
         content: Any = body
@@ -194,12 +194,12 @@ class Bucket:
             reply = await self._http.request(
                 method, f"{self.signer.url(key)}?{query_string(query)}", content=content, headers=headers
             )
-        except httpx.TransportError as exc:
+        except httpx2.TransportError as exc:
             reason = _first_line(exc) or type(exc).__name__
             raise StorageUnreachable(f"{self.place} does not answer: {reason}.") from exc
         if reply.is_error:
             code = _code(reply)
-            if reply.status_code == httpx.codes.NOT_FOUND and "uploadId" in query and code != _NO_BUCKET:
+            if reply.status_code == httpx2.codes.NOT_FOUND and "uploadId" in query and code != _NO_BUCKET:
                 raise PartsLost
             raise self._refused(f"{reply.status_code}", code)
         return reply
@@ -244,7 +244,7 @@ def _text(element: ET.Element, name: str) -> str:
     return next((each.text or "" for each in element if _tag(each) == name), "")
 
 
-def _code(reply: httpx.Response) -> str:
+def _code(reply: httpx2.Response) -> str:
     try:
         return _text(ET.fromstring(reply.content), "Code")  # noqa: S314 - see above
     except ET.ParseError:

@@ -29,10 +29,10 @@ def address_of(handler: Callable[..., Any]) -> str:
 def check_address(handler: Callable[..., Any]) -> None:
     """Raise ``NotImportable`` unless the handler's address leads to this handler, once its module is loaded."""
     address = address_of(handler)
-    found: Any = sys.modules.get(handler.__module__)
+    target: Any = sys.modules.get(handler.__module__)
     for name in handler.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if found != handler:
+        target = getattr(target, name, None)
+    if target != handler:
         raise NotImportable(
             f"{address} is something else: let @registry.task be the uppermost decorator, and the name be used once"
         )
@@ -41,14 +41,14 @@ def check_address(handler: Callable[..., Any]) -> None:
 def load_handler(address: str) -> Callable[..., Any]:
     """Import a handler. What the import raises comes through as it is; ``LookupError`` if it is not there."""
     module_name, _, qualname = address.partition(":")
-    found: Any = importlib.import_module(module_name)
+    target: Any = importlib.import_module(module_name)
     for name in qualname.split("."):
-        if not hasattr(found, name):
+        if not hasattr(target, name):
             raise LookupError(f"{module_name} has no {qualname}.")
-        found = getattr(found, name)
-    if not callable(found):
-        raise LookupError(f"{address} is no function but a {type(found).__name__}.")
-    handler: Callable[..., Any] = found
+        target = getattr(target, name)
+    if not callable(target):
+        raise LookupError(f"{address} is no function but a {type(target).__name__}.")
+    handler: Callable[..., Any] = target
     return handler
 
 

@@ -1,7 +1,7 @@
-"""What users may ask for at the most: settings of a deployment, for everybody who is no administrator.
+"""Upper limits on what users may request: settings of a deployment that apply to everyone but administrators.
 
-What a type says itself is always allowed. A user who may ask for any priority goes before all others, and one who may
-have any number of open tasks fills the queue of all.
+The defaults of a task type are always allowed. A user with free choice of priority could overtake all others, and one
+with any number of open tasks could fill the queue.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,12 +44,12 @@ async def check_caps(tx: Tx, catalog: Catalog, caps: Caps, caller: Caller, specs
     declared: set[str] = set()
     for spec in specs:
         known = await catalog.get(tx, spec.type)
-        check_spec(spec)  # what nobody may is told as that
+        check_spec(spec)  # what no user may request is refused with its own error
         _check(caps, known, spec)
         if spec.queue is not None and spec.queue != known.queue and spec.queue not in declared:
             if not await tx.fetchval(IS_DECLARED, spec.queue):
                 raise QueueUndeclared(
-                    f"Nobody has declared the queue {spec.queue!r}: leave it out, or name one that a type, a worker or "
+                    f"The queue {spec.queue!r} is not declared: leave it out, or name one that a type, a worker or "
                     "an administrator has.",
                     queue=spec.queue,
                 )
@@ -87,21 +87,23 @@ def _check(caps: Caps, known: KnownType, spec: TaskSpec) -> None:
     if spec.run_at is not None and spec.run_at.tzinfo is not None:
         check_cap("delay", spec.run_at - clock.now(), caps.delay)
     if spec.payload:
-        with suppress(TypeError):  # what is no JSON is refused as that
+        with suppress(TypeError):  # a payload that is not JSON is refused with its own error
             check_cap("payload_bytes", len(orjson.dumps(spec.payload)), caps.payload_bytes)
 
 
-def check_cap(name: str, asked: int | timedelta, most: int | timedelta) -> None:
+def check_cap(name: str, requested: int | timedelta, maximum: int | timedelta) -> None:
     """``OverCap`` if a user asks for more than this."""
-    over = asked > most  # type: ignore[operator] # both are of one kind
+    over = requested > maximum  # type: ignore[operator] # both are of one kind
     if over:
-        told, limit = (value if isinstance(value, int) else round(value.total_seconds()) for value in (asked, most))
-        unit = "" if isinstance(most, int) else " seconds"
+        shown, limit = (
+            value if isinstance(value, int) else round(value.total_seconds()) for value in (requested, maximum)
+        )
+        unit = "" if isinstance(maximum, int) else " seconds"
         raise OverCap(
-            f"{name} may be {limit:,}{unit} at the most for users, not {told:,} (HEADRACE_USER_{_SETTINGS[name]}).",
+            f"{name} may be at most {limit:,}{unit} for users, not {shown:,} (HEADRACE_USER_{_SETTINGS[name]}).",
             cap=name,
             most=limit,
-            asked=told,
+            asked=shown,
         )
 
 
@@ -113,11 +115,11 @@ _SETTINGS = {
     "payload_bytes": "PAYLOAD_LIMIT",
 }
 
-# A worker that has ended counts for as long as its row is kept: a restart refuses nobody.
+# An ended worker counts for as long as its row is kept: a restart does not cause refusals.
 HAVE_LABELS = "SELECT EXISTS (SELECT FROM headrace.workers WHERE labels @> $1)"
 
-# By whoever runs the product: an administrator, a program or a worker. A queue that a user has made up is none, and the
-# product's own is not for users.
+# Declared by the operator: an administrator, a program or a worker. Queues that users invented do not count, and the
+# product's own queue is not for users.
 IS_DECLARED = """
 SELECT $1 = 'default'
     OR EXISTS (SELECT FROM headrace.queues WHERE name = $1)

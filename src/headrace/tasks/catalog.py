@@ -1,5 +1,5 @@
-"""What is known of a task type when one is submitted: from the program's own registry, or from what workers told the
-database, for a process that does not have the code (the API, a program in another language)."""
+"""The definition of a task type at submission: from the program's own registry, or from the declarations in the
+database, for a process without the code (the API, a program in another language)."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ import orjson
 
 from headrace import logs
 from headrace.database import Row, Tx
-from headrace.tasks import keeping, payload_checks
+from headrace.tasks import payload_checks, retention_periods
 from headrace.tasks.errors import PayloadInvalid, UnknownTaskType
 from headrace.tasks.model import MEDIA_TYPES
 from headrace.tasks.registry import Registry, TaskType
@@ -36,19 +36,19 @@ class KnownType:
     check_payload: Callable[[Any], Any]
     limit_key: str | None = None  # a rule, see limit_keys.py
     followers: tuple[str, ...] = ()
-    emits_always: bool = False  # also events that nobody wants
+    emits_always: bool = False  # writes events even without subscribers
     units: str | None = None  # a rule, see units.py
     submit: str = ADMINS  # a rule, see rights.py
 
 
 class Catalog(Protocol):
-    constant: bool  # whether what it says of a type stays true for the life of the process
+    constant: bool  # whether its answer about a type stays true for the life of the process
 
     async def get(self, tx: Tx, name: str) -> KnownType:
-        """The type of this name; ``UnknownTaskType`` if nobody has ever registered it."""
+        """The type of this name; ``UnknownTaskType`` if it was never registered."""
 
     async def check_registered(self, tx: Tx, name: str) -> None:
-        """``UnknownTaskType`` for a type that nobody has, or has had lately: what is planned with it would wait."""
+        """``UnknownTaskType`` for a type that no program has registered lately: tasks planned with it would wait."""
 
 
 class RegistryCatalog:
@@ -91,7 +91,7 @@ SELECT name, queue, priority, max_attempts, timeout_seconds, emits_events,
        limit_key, followers, units, coalesce(submit, 'admins') AS submit, payload_schema
 FROM headrace.task_types WHERE name = $1
 """
-# Declared by whoever has its code, or alive in a worker: whichever was later, by the database's clock.
+# Declared by a program with its code, or alive in a worker: the later of the two, by the database's clock.
 LAST_SEEN = """
 SELECT seen.at, seen.at >= now() - $2::interval AS lately
 FROM headrace.task_types AS type
@@ -109,7 +109,7 @@ SELECT name FROM headrace.task_types WHERE NOT starts_with(name, 'headrace.') OR
 class StoredCatalog:
     """The types that programs have declared in the database; remembered for a few seconds.
 
-    One that nobody has declared or run for ``lifetime`` is no longer registered; None never forgets.
+    A type that was neither declared nor run for ``lifetime`` is no longer registered; None never forgets.
     """
 
     constant = False
@@ -141,8 +141,8 @@ class StoredCatalog:
         if seen is not None and not seen["lately"]:
             when = f"{seen['at']:%Y-%m-%d %H:%M} UTC"
             raise UnknownTaskType(
-                f"The task type {name!r} is no longer registered: nobody has declared it, and no worker that has it "
-                f"was alive, since {when}. Start a worker that has it."
+                f"The task type {name!r} is no longer registered: it was not declared, and no worker with it "
+                f"was alive, since {when}. Start a worker with this type."
             )
 
 
@@ -177,7 +177,7 @@ def _checker(name: str, schema: bytes) -> Callable[[Any], Any]:
 
 def _where(fault: Any) -> str:
     path = [*map(str, fault.absolute_path)]
-    if fault.validator == "required":  # the fault is the object's, but what one looks for is the field
+    if fault.validator == "required":  # the fault is the object's, but users look for the field
         path.append(fault.message.removesuffix(" is a required property").strip("'\""))
     return ".".join(path) or "(payload)"
 
@@ -200,7 +200,7 @@ WHERE (known.queue, known.priority, known.max_attempts, known.timeout_seconds, k
   IS DISTINCT FROM ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
 """
 
-# To the hour, and nobody waits: whoever has a row locked notes the same.
+# Rounded to the hour, without waiting for locks: the process that holds the row writes the same value.
 NOTE_SEEN = """
 UPDATE headrace.task_types SET seen_at = now() WHERE name = ANY (ARRAY(
   SELECT name FROM headrace.task_types WHERE name = ANY ($1) AND seen_at < now() - interval '1 hour'
@@ -211,7 +211,7 @@ UPDATE headrace.task_types SET seen_at = now() WHERE name = ANY (ARRAY(
 
 @lru_cache(maxsize=1024)
 def _check_of(declared: TaskType) -> Mapping[str, Any] | bool | None:
-    """What of its schema the database checks; the rest is told once, and checked by programs and the API alone."""
+    """The part of its schema that the database checks; the rest is logged once; only programs and the API check it."""
     if declared.payload_schema is None:
         return None
     check, left_out = payload_checks.compile_schema(declared.payload_schema)
@@ -246,11 +246,11 @@ async def declare_types(tx: Tx, registry: Registry) -> None:
             declared.units_rule,
             declared.submit,
             _check_of(declared),
-            keeping.seconds_by_status(declared.retention),
+            retention_periods.seconds_by_status(declared.retention),
             declared.limited_by_plan,
         )
         if changed and (declared.max_running or declared.max_running_per_key or declared.limited_by_plan):
             limited.append(known.name)
     await tx.execute(NOTE_SEEN, [declared.name for declared in registry])
-    if limited:  # last: nobody claims from here to the commit, and whoever waits for a type must not hold claims back
+    if limited:  # last: no claims from here to the commit, and waiting for a type must not hold claims back
         await count_running_tasks(tx, types=limited)

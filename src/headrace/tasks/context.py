@@ -1,4 +1,4 @@
-"""What a handler is given beside its payload: who it works for, and a way to say how far it is.
+"""What a handler receives beside its payload: the owner of the task, and verbs to report progress.
 
 ``async def`` handlers get a ``TaskContext``, whose verbs are awaited; ``def`` handlers get a ``BlockingTaskContext``
 with the same verbs. Both speak to a ``Reporter``; in a child process that is a pipe to the worker.
@@ -41,7 +41,7 @@ class Reporter(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """What is known of a step before it runs: ``done`` in an earlier attempt, and what it noted then."""
+    """The state of a step before it runs: ``done`` in an earlier attempt, and its note from then."""
 
     name: str
     done: bool
@@ -100,12 +100,12 @@ class _Common:
 
     @property
     def trace_id(self) -> str | None:
-        """What was given with the task, to find its way through the logs of several programs."""
+        """The trace id of the submission, to follow it through the logs of several programs."""
         return self._facts.claimed.trace_id
 
     @property
     def canceled(self) -> bool:
-        """Whether somebody wants this task to stop: it was canceled, its time is over, or the worker shuts down."""
+        """Whether this task should stop: it was canceled, its time is over, or the worker shuts down."""
         return bool(self._facts.cancel.is_set())
 
     def check_canceled(self) -> None:
@@ -132,7 +132,7 @@ class _Common:
 
 
 class TaskContext(_Common):
-    """What an ``async def`` handler is given beside the payload: who it works for, and a way to say how far it is.
+    """What an ``async def`` handler receives beside the payload: the owner of the task, and verbs to report progress.
 
     Every verb raises ``LeaseLost`` when the task is no longer this worker's: let it be raised.
     """
@@ -142,7 +142,7 @@ class TaskContext(_Common):
         self._reporter = reporter
 
     async def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
-        """Say how far the task is, 0 to 100, and how long it will still take."""
+        """Report the progress, 0 to 100, and the remaining time."""
         await self._reporter.progress(self._facts.claimed, *_progress(percent, eta_seconds))
 
     async def extend(self, seconds: int) -> None:
@@ -154,8 +154,8 @@ class TaskContext(_Common):
         await self._reporter.log(self._facts.claimed, message)
 
     async def used(self, units: int) -> None:
-        """Say how many of the units that are held for the task it has used: so many are charged if it succeeds, and the
-        rest is given back. Without a word all are charged; a task that fails is charged nothing. The last word counts.
+        """Report how many of the held units the task has used: these are charged if it succeeds, and the rest is
+        returned. Without a report all are charged; a failed task is charged nothing. The last report counts.
 
         ``UnitsRefused`` for more than are held, or for a task that costs nothing.
         """
@@ -218,7 +218,7 @@ class BlockingTaskContext(_Common):
         self._reporter = reporter
 
     def progress(self, percent: float, *, eta_seconds: float | None = None) -> None:
-        """Say how far the task is, 0 to 100, and how long it will still take."""
+        """Report the progress, 0 to 100, and the remaining time."""
         self._reporter.call("progress", *_progress(percent, eta_seconds))
 
     def extend(self, seconds: int) -> None:
@@ -230,7 +230,7 @@ class BlockingTaskContext(_Common):
         self._reporter.call("log", message)
 
     def used(self, units: int) -> None:
-        """Say how many of the units that are held for the task it has used; see ``TaskContext.used``."""
+        """Report how many of the held units the task has used; see ``TaskContext.used``."""
         self._reporter.call("used", units)
 
     def finish_in(self, connection: Any, result: Any = None) -> None:

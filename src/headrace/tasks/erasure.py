@@ -33,16 +33,16 @@ class CancelTasks:
     async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
         while True:
             async with db.transaction(readonly=True) as tx:
-                found = await tx.fetch(TO_CANCEL, user_id, _BATCH)
-            for row in found:
+                batch = await tx.fetch(TO_CANCEL, user_id, _BATCH)
+            for row in batch:
                 await self._stop(db, row["id"])
-            yield len(found)
-            if not found:
+            yield len(batch)
+            if not batch:
                 break
         async with db.transaction(readonly=True) as tx:
             running = await tx.fetchval(COUNT_NOT_OVER, user_id)
         if running:
-            raise NotYet(f"{running} tasks were told to stop and have not ended.")
+            raise NotYet(f"{running} tasks were asked to stop and have not ended.")
 
     async def _stop(self, db: Database, task_id: str) -> None:
         try:
@@ -93,7 +93,7 @@ class EraseTasks:
                     batch = await tx.fetch(TO_BLANK, user_id, status, _BATCH, *last)
                 task_ids = [row["id"] for row in batch]
                 async for _ in _delete_logs(db, task_ids):
-                    yield 0  # alive; what is counted are tasks
+                    yield 0  # alive; only tasks are counted
                 async with db.transaction() as tx:
                     await tx.execute(BLANK, task_ids)
                 yield len(batch)

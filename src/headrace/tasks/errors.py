@@ -1,4 +1,4 @@
-"""What can go wrong with tasks, and what a handler can say about its own failure."""
+"""Errors of tasks, and the exceptions by which a handler reports its own failure."""
 
 from datetime import timedelta
 from typing import ClassVar
@@ -14,7 +14,7 @@ class TaskNotFound(NotFound):
 
 
 class QueueNotFound(NotFound):
-    """Nothing knows this queue: no task was ever in it, no type goes to it, and nobody said anything about it."""
+    """The queue is unknown: it never held a task, no type uses it, and it has no settings."""
 
     code = "queue_not_found"
 
@@ -56,7 +56,7 @@ class OverCap(Invalid):
 
 
 class QueueUndeclared(Invalid):
-    """Nobody has declared this queue: leave it out, or name one that a type, a worker or an administrator has."""
+    """The queue is not declared: leave it out, or name one of a type, a worker or an administrator."""
 
     code = "queue_undeclared"
 
@@ -110,7 +110,7 @@ class TaskChanged(Conflict):
 
 
 class LeaseLost(Conflict):
-    """The task was taken from this worker, because it was silent for too long; what it did for it does not count."""
+    """The task was taken from this worker, because it was silent for too long; its work on the task does not count."""
 
     code = "lease_lost"
 
@@ -184,7 +184,7 @@ class Snooze(Exception):
 
 
 class TaskCanceled(BaseException):
-    """Somebody canceled this task.
+    """The task was canceled.
 
     Not an ``Exception``: a handler that catches everything to carry on must not swallow it by accident.
     """

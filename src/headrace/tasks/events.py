@@ -1,8 +1,8 @@
-"""The follower that tells of tasks through the outbox. docs/reference/events.md says what an event holds.
+"""The follower that writes events about tasks to the outbox. docs/reference/events.md lists the contents of an event.
 
-An event is written where somebody wants it, which the database decides in the same transaction (outbox.interests), or
-always, for types that demand it. The payload is made in SQL from the task's row, by the function that
-``headrace.submit`` calls, too: a task tells the same, whoever submitted it.
+An event is written if it has a subscriber, which the database decides in the same transaction (outbox.interests), or
+always, for types that demand it. A SQL function makes the payload from the task's row; ``headrace.submit`` calls the
+same function, so that the payload does not depend on how a task was submitted.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ EMIT = "SELECT headrace.emit_task_events(NULL, $1, $2, $3, $4, $5)"
 
 
 class OutboxFollower:
-    """Writes an event for each transition that somebody wants to know of, in their order and with one statement for a
-    batch; with ``always`` for each of them."""
+    """Writes an event for each transition with a subscriber, in order and with one statement for a batch; with
+    ``always`` for each transition."""
 
     def __init__(self, *, always: bool = False) -> None:
         self._always = always

@@ -42,9 +42,9 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What one task may use in its child process (``isolation="process"``); None is no limit.
+    """Limits of one task in its child process (``isolation="process"``); None is no limit.
 
-    The defaults stop what has run away and hinder no ordinary task. All but ``wall_seconds`` hold for each
+    The defaults stop runaway tasks and hinder no ordinary one. All but ``wall_seconds`` hold for each
     process that the handler starts by itself; the worker's own limits, where they are lower, hold in any case.
     """
 

@@ -1,7 +1,7 @@
-"""Whoever must move with a task: called with the batch of transitions, inside the transaction that makes them.
+"""Followers: called with a batch of transitions, inside the transaction that makes them.
 
-``tasks`` knows none of them by itself. A follower is registered once by the assembly under a name; a task type says
-which it has. A type without any pays nothing.
+``tasks`` knows none of them. The assembly registers each follower once under a name; a task type lists its followers.
+A type without followers pays nothing.
 
 They are called in the order of their registration, whatever a batch holds: they lock rows, and two batches that called
 them in two orders would wait for each other.
@@ -17,11 +17,11 @@ from headrace.tasks.model import Change, Transition
 
 # Who moves with what a schedule has fired, whatever its type.
 SCHEDULES = "schedules"
-# Who holds what a task costs, whatever its type.
+# The follower that holds the price of a task, for every type.
 BILLING = "billing"
 # Who writes down the result file that a handler saved, whatever its type.
 RESULTS = "results"
-# Who writes events that somebody wants, and those that are written whoever wants them.
+# The follower for events that have a subscriber, and the one for events that are always written.
 OUTBOX = "outbox"
 OUTBOX_ALWAYS = "outbox.always"
 _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
@@ -29,9 +29,9 @@ _NOT_EVENTS = frozenset({Change.PROGRESSED, Change.EXTENDED})
 
 class Follower(Protocol):
     async def follow(self, tx: Tx, transitions: Sequence[Transition]) -> None:
-        """Do in this transaction what must be true together with these moves; raising rolls all of it back.
+        """Make the changes that belong to these moves in this transaction; raising rolls all of it back.
 
-        ``BadResult`` fails the task whose result it is, for good; the end of any other refusal is offered again.
+        ``BadResult`` fails the task whose result it is, for good; any other refusal is retried.
         """
 
 
@@ -62,11 +62,11 @@ class Followers:
         return (OUTBOX_ALWAYS if always else OUTBOX, *known.followers)
 
     def emits(self, known: KnownType) -> bool:
-        """Whether its events are written where somebody wants them. If nobody else follows it, the statements of the
-        engine do that by themselves, and cost a type that nobody wants to know of nothing."""
+        """Whether it writes events only for subscribers. If it is the only follower, the statements of the engine write
+        the events themselves, and a type without subscribers costs nothing extra."""
         return self.of(known)[:1] == (OUTBOX,)
 
-    def needs_nobody(self, known: KnownType) -> bool:
+    def needs_no_call(self, known: KnownType) -> bool:
         """Whether no follower has to be called: there is none, or only events, which the engine's statements emit."""
         return self.of(known) in ((), (OUTBOX,))
 
@@ -78,7 +78,7 @@ class Followers:
             names = (*names, RESULTS)
         if moved.schedule_uid is not None and SCHEDULES in self._by_name:
             names = (*names, SCHEDULES)
-        # Also where nobody is there to hold: what cannot be paid for is refused, and not done for nothing.
+        # Also without a ledger to hold units: unpaid work is refused rather than done for free.
         return names if moved.units is None else (*names, BILLING)
 
     async def follow(self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]]) -> None:

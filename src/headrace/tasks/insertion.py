@@ -27,11 +27,11 @@ class Draft:
     extension_seconds: int | None
     lane: tuple[Any, ...]
     task_id: str
-    units: int | None  # what it costs
+    units: int | None  # its price
     made: bool = True  # False if its key was known
 
-    def asked(self) -> tuple[object, ...]:
-        """What must be the same for the same key, for headrace.submission_digest."""
+    def digested(self) -> tuple[object, ...]:
+        """The values that must be equal for the same key, for headrace.submission_digest."""
         spec = self.spec
         timeout = None if spec.timeout is None else self.timeout_seconds
         return (
@@ -62,9 +62,9 @@ WITH given AS MATERIALIZED ({given}
 )
 {result}
 """
-# Waking takes a lock of the whole server at commit: only when somebody sleeps.
+# Waking takes a lock of the whole server at commit: only when a worker sleeps.
 _WAKE = "SELECT pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1"
-# All tasks are stored before the function is called, which reads them, if somebody wants to know.
+# All tasks are stored before the function is called, which reads them, if there are subscribers.
 _EMIT = f"""
 SELECT ({_WAKE}),
        headrace.emit_task_events(NULL, array_fill('task.created'::text, ARRAY[count(*)::integer]), array_agg(id::text),
@@ -83,7 +83,7 @@ _COLUMNS = {
     "units": "integer", "idempotency_key": "varchar",
 }  # fmt: skip
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
-# One row has a plan that is kept; one for arrays is made anew each time, and costs more than the row.
+# The statement for one row keeps its plan; the one for arrays is planned each time, and costs more than the row.
 _ONE = f"""
   SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
          nextval('headrace.task_queue_seq_seq') AS seq"""

@@ -26,14 +26,14 @@ def is_rule(text: object) -> bool:
     return isinstance(text, str) and len(text) <= 255 and _RULE.fullmatch(text) is not None
 
 
-def limit_key(type_name: str, rule: str | None, given: str | None, *, payload: Any, user_id: str) -> str:
+def limit_key(type_name: str, rule: str | None, submitted: str | None, *, payload: Any, user_id: str) -> str:
     """The key of a task; "" for none, and so no limit.
 
-    Where its type computes one, a given one is refused: whoever submits could evade the limit, or use up another's.
+    Where its type computes one, a submitted key is refused: a user could evade the limit, or use up another's.
     """
     if rule is None:
-        return given or ""
-    if given is not None:
+        return submitted or ""
+    if submitted is not None:
         raise TaskSpecInvalid(f"limit_key must be left out for {type_name}: the type takes it from {rule}.")
     if rule == _USER:
         return user_id
@@ -50,7 +50,7 @@ def limit_key(type_name: str, rule: str | None, given: str | None, *, payload: A
 
 
 def value_at(payload: Any, path: Sequence[str]) -> Any:
-    """What is stored there; None where nothing is."""
+    """The value stored there; None where there is none."""
     value = payload
     for name in path:
         value = _plain(value)
@@ -59,7 +59,7 @@ def value_at(payload: Any, path: Sequence[str]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """What is stored of it: a dataclass as an object, a date as text."""
+    """Its stored form: a dataclass as an object, a date as text."""
     return value if type(value) in _PLAIN else orjson.loads(orjson.dumps(value))
 
 

@@ -1,7 +1,7 @@
-"""Following tasks while they run: one look at the database for all who watch, a few times a second.
+"""Following tasks while they run: one query for all watchers, a few times a second.
 
-A stream holds no connection. One loop asks, in one statement, where all the watched tasks stand; a stream whose task
-has moved reads what is new and goes back to waiting. The engine's writes cost nothing more for it, and it works behind
+A stream holds no connection. One loop reads the positions of all watched tasks in one statement; a stream whose task
+has moved reads the new part and waits again. The engine's writes cost nothing more for it, and it works behind
 a pooler, where LISTEN does not.
 """
 
@@ -56,7 +56,7 @@ def event_id(position: Position) -> str:
 
 
 def position_of(text: str) -> Position | None:
-    """The position that an event's id stands for; None for what is none."""
+    """The position of an event's id; None for a malformed id."""
     return Position(*map(int, text.split("."))) if re.fullmatch(EVENT_ID, text) else None
 
 
@@ -89,8 +89,8 @@ class Watch:
     async def run_once(self) -> int:
         """Look where all watched tasks stand, and wake the streams of those that moved; gives how many."""
         watchers = list(self._watchers)
-        found = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
-        moved = [each for each in watchers if found.get(each.task_id) != each.seen]
+        positions = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
+        moved = [each for each in watchers if positions.get(each.task_id) != each.seen]
         for watcher in moved:
             watcher.woken.set()
         return len(moved)
@@ -104,16 +104,16 @@ class Watch:
         lines_after: int | None = None,
         may_see: MaySee | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """What happens to a task from now on, until it is over; the caller has checked that the user may see it.
+        """The events of a task from now on, until it is over; the caller has checked that the user may see it.
 
-        ``since`` is where an earlier stream ended: then only what is new comes. Otherwise the task as it is comes
-        first, and of its lines those after ``lines_after`` (0: all of them, None: those to come). ``may_see`` is asked
+        ``since`` is where an earlier stream ended: then only later events come. Otherwise the current state comes
+        first, with the lines after ``lines_after`` (0: all of them, None: only later ones). ``may_see`` is called
         again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
         with self._watchers.opened(_Watcher(task_id, user_id, seen)) as watcher:
-            asked = None if may_see is None else partial(self._ask, may_see)
-            news = self._watchers.news(watcher, partial(self._news, watcher), may_see=asked)
+            check = None if may_see is None else partial(self._ask, may_see)
+            news = self._watchers.news(watcher, partial(self._news, watcher), may_see=check)
             async with aclosing(news):
                 async for each in news:
                     match each:
@@ -132,7 +132,7 @@ class Watch:
             return await may_see()
 
     async def _news(self, watcher: _Watcher) -> list[Event]:
-        """What is new since the watcher looked last, in order."""
+        """The news since the watcher's last read, in order."""
         task, lines = await self._read(watcher)
         if task is None:
             return [Event(Kind.END, watcher.seen)]
@@ -150,7 +150,7 @@ class Watch:
         return events
 
     async def _read(self, watcher: _Watcher) -> tuple[Task | None, list[LogLine]]:
-        # One snapshot for both: the last line is committed with the end, so whoever sees the end sees all lines.
+        # One snapshot for both: the last line is committed with the end, so a reader of the end sees all lines.
         async with self._reading, self._db.transaction(isolation="repeatable_read", readonly=True) as tx:
             task = await store.find_task(tx, watcher.task_id)
             if watcher.seen.log_id < 0:
@@ -160,7 +160,7 @@ class Watch:
 
 
 async def nothing_left(tx: Tx, task: Task, since: Position | None) -> bool:
-    """Whether somebody who has seen this much has seen all there will be."""
+    """Whether a reader at this position has seen everything that will come."""
     if since is None or not task.status.is_over:
         return False
     return since == Position(task.version, task.attempt, await store.last_log_id(tx, task.id))
@@ -171,9 +171,9 @@ async def open_watch(db: Database, config: WatchConfig | None = None) -> AsyncIt
     """The streams of a process, for as long as it serves them."""
     watch = Watch(db, config or WatchConfig())
     async with asyncio.TaskGroup() as group:
-        looking = group.create_task(watch.run(), name="watch tasks")
+        updates = group.create_task(watch.run(), name="watch tasks")
         try:
             yield watch
         finally:
             watch.stop()
-            looking.cancel()
+            updates.cancel()

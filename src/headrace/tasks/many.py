@@ -18,7 +18,7 @@ from headrace.tasks.store import moves
 async def cancel_waiting_tasks(
     tx: Tx, tasks: Tasks, caller: Caller, task_ids: Sequence[str], *, data: Mapping[str, str]
 ) -> list[str]:
-    """End those of these tasks that wait; gives them. Those that somebody is just taking are left as they are."""
+    """End those of these tasks that wait; gives them. Tasks that are just being claimed are left as they are."""
     moved = await moves.cancel_many(tx, task_ids, message="Canceled while it waited.")
     known: dict[str, KnownType] = {}
     for row in moved:

@@ -14,7 +14,7 @@ MEDIA_STEPS = ("PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
 # SQL: the status of a task at work before its first step. Media tasks have no RUNNING (document 002).
 FIRST_STATUS = "CASE WHEN task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') THEN 'PREPROCESSING' ELSE 'RUNNING' END"
 DEFAULT_QUEUE = "default"
-LONGEST_TIMEOUT = timedelta(days=366)
+MAX_TIMEOUT = timedelta(days=366)
 
 
 class TaskStatus(StrEnum):
@@ -72,8 +72,8 @@ class ErrorCode(StrEnum):
     TIMEOUT = "timeout"  # it ran past its time
     CRASHED = "crashed"  # its process died: a signal, no memory, os._exit
     INTERRUPTED = "interrupted"  # its worker died
-    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the handler that is there now
-    BAD_RESULT = "bad_result"  # what it gave back is not JSON, or too large
+    BAD_PAYLOAD = "bad_payload"  # the payload does not fit the current handler
+    BAD_RESULT = "bad_result"  # its result is not JSON, or too large
 
 
 class Media(NamedTuple):
@@ -116,7 +116,7 @@ class TaskSpec:
     trace_id: str | None = None
     """To find its way through the logs of several programs."""
     request_id: str | None = None
-    """Of the request that submits it: told with the event of its making, and not kept."""
+    """Of the request that submits it: part of the event of its creation, and not stored."""
     schedule_uid: str | None = None
     """Of the schedule that fires it."""
     idempotency_key: str | None = None
@@ -131,7 +131,7 @@ class TaskSpec:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task as people see it: a leased one shows as running before its row says so."""
+    """A task as users see it: a leased one shows as running before its row says so."""
 
     id: TaskId
     """``tsk_…``"""
@@ -150,13 +150,13 @@ class Task:
     current_step: str | None
     """The step that its handler entered last."""
     progress: int
-    """In per cent, as the handler said last."""
+    """In per cent, as the handler last reported."""
     attempt: int
     """Which one runs or ran last; 0 before the first."""
     retries: int
     """How many attempts were spent by failures that were tried again."""
     eta_sec: int | None
-    """How many seconds it will still take, as the handler said last."""
+    """The remaining seconds, as the handler last reported."""
     result: Any
     """What its handler gave back."""
     error_code: str | None
@@ -178,7 +178,7 @@ class Task:
     worker_id: str | None
     """Who runs it, or ran it last."""
     cancel_requested_at: datetime | None
-    """When somebody asked to cancel it."""
+    """When its cancellation was requested."""
     schedule_uid: str | None
     """Of the schedule that fired it."""
     trace_id: str | None
@@ -208,9 +208,9 @@ class Change(StrEnum):
     SUCCEEDED = "task.succeeded"
     FAILED = "task.failed"
     CANCELED = "task.canceled"
-    RETRIED = "task.retried"  # it goes on: after a failure with attempts left, a snooze, an interruption
-    REVIVED = "task.revived"  # it was over, and a person tries again
-    # Not told through the outbox: they come too often, or are nobody else's business.
+    RETRIED = "task.retried"  # it continues: after a failure with attempts left, a snooze, an interruption
+    REVIVED = "task.revived"  # it was over, and a user tries again
+    # Not written to the outbox: they come too often, or are internal.
     PROGRESSED = "task.progressed"
     EXTENDED = "task.extended"
 
@@ -234,7 +234,7 @@ class Transition:
     timeout_seconds: int | None = None  # of this attempt
     extended_seconds: int | None = None  # for EXTENDED: by how much more
     request_id: str | None = None  # of the request that made it; a worker's have none
-    units: int | None = None  # for CREATED and REVIVED: what it costs
+    units: int | None = None  # for CREATED and REVIVED: its price
     saved: Mapping[str, Any] | None = None  # for SUCCEEDED: the result file that the handler saved
 
 
@@ -267,18 +267,18 @@ class Claimed:
     claimed_at: datetime
     schedule_uid: str | None = None
     grace_seconds: int | None = None
-    extension_seconds: int | None = None  # what is left of it
-    received: float = 0.0  # monotonic: when the worker had it in hand
+    extension_seconds: int | None = None  # the rest of it
+    received: float = 0.0  # monotonic: when the worker received it
     begun_at: datetime | None = None  # when its handler began, by the database's clock; None: as soon as it was claimed
-    # What this process has done about the start. Whether row and followers know of it is certain only after the commit;
+    # What this process has done about the start. Whether row and followers have it is certain only after the commit;
     # between the two the locked row decides (``store.find_started``).
     start_sent: bool = False
-    start_told: bool = False
-    over: bool = False  # its end is being written: nothing that its handler still reports counts
-    used_noted: bool = False  # whether its handler has said what it used: then a success may release units, too
+    start_reported: bool = False
+    over: bool = False  # its end is being written: later reports of its handler do not count
+    used_noted: bool = False  # whether its handler has reported its use: then a success may release units, too
     saved: Mapping[str, Any] | None = None  # the result file that its handler saved in this attempt
     finished_in: bool = False  # whether its handler has finished it in a transaction of its own, which may be undone
-    finishing: bool = False  # whether that transaction may have locked the claim: nothing of the worker's waits for it
+    finishing: bool = False  # whether that transaction may have locked the claim: no write of the worker waits for it
 
     @property
     def is_last_attempt(self) -> bool:
@@ -287,7 +287,7 @@ class Claimed:
 
 @dataclass(slots=True)
 class Ending:
-    """How one attempt of a claimed task ended; what is done with it is decided when it is written."""
+    """How one attempt of a claimed task ended; its consequence is decided when it is written."""
 
     claimed: Claimed
     outcome: Outcome

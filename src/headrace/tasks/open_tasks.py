@@ -12,7 +12,7 @@ from headrace.tasks.model import TaskStatus
 _OPEN = [status.value for status in TaskStatus if not status.is_over]
 _COUNT_AGAIN_AFTER = timedelta(seconds=5)
 _PART = 10
-_MOST_USERS = 10_000
+_MAX_USERS = 10_000
 
 # Along the index of user and status, and no further than the cap. Those who come at the same moment do not see each
 # other: a few more may get in.
@@ -35,11 +35,11 @@ LIMIT $3
 
 
 class OpenTasks:
-    """What one process remembers.
+    """The memory of one process.
 
-    A count reads an entry of the index for each task, up to the cap: at 9,000 it took longer than the submission. So
-    whoever was counted may submit a tenth of what was left to them before they are counted again, for a few seconds:
-    up to ten processes that do so at once let nobody get over the cap. Close to it everyone is counted each time.
+    A count reads an index entry for each task, up to the cap: at 9,000 it took longer than the submission. After a
+    count a user may therefore submit a tenth of the rest of the cap before the next count, for a few seconds: up to
+    ten processes that do so at once cannot exceed the cap. Close to the cap every submission counts.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -63,14 +63,14 @@ class OpenTasks:
                 cap="open_tasks",
                 most=cap,
             )
-        if len(self._left) >= _MOST_USERS:
+        if len(self._left) >= _MAX_USERS:
             self._left.clear()
         until = self._clock() + _COUNT_AGAIN_AFTER.total_seconds()
         self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
 
     async def check_lanes(self, tx: Tx, caller: Caller, cap: int, wanted: Collection[LaneKey]) -> None:
-        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: each is looked at by every
-        worker that can take from it. What was seen counts for a few seconds."""
+        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: every worker that can take
+        from a lane reads it. The count is remembered for a few seconds."""
         if caller.is_admin or not wanted:
             return
         seen, until = self._lanes.get(caller.user_id, (set(), 0.0))
@@ -86,6 +86,6 @@ class OpenTasks:
                 cap="lanes",
                 most=cap,
             )
-        if len(self._lanes) >= _MOST_USERS:
+        if len(self._lanes) >= _MAX_USERS:
             self._lanes.clear()
         self._lanes[caller.user_id] = lanes, until

@@ -5,11 +5,11 @@ from datetime import timedelta
 from typing import Literal, TypedDict
 
 from headrace.tasks.execution import Backoff, Isolation, ProcessLimits
-from headrace.tasks.keeping import Retention
+from headrace.tasks.retention_periods import Retention
 
 
 class TaskOptions(TypedDict, total=False):
-    """The rules of a task type. Each can be left out; what is given with a single task goes before it."""
+    """The rules of a task type. Each can be left out; the options of a single task override them."""
 
     isolation: Isolation
     """Where the handler runs: ``"async"`` on the worker's loop (what ``async def`` gets by itself), ``"thread"`` in a
@@ -21,7 +21,7 @@ class TaskOptions(TypedDict, total=False):
     max_attempts: int
     """How often a task may be tried, the first time included; 3 by default."""
     backoff: Backoff
-    """The pauses between attempts; by default 2 s, doubled each time, an hour at the most."""
+    """The pauses between attempts; by default 2 s, doubled each time, at most an hour."""
     timeout: timedelta | None
     """How long an attempt may take before it is asked to stop; None, the default, is for ever."""
     grace: timedelta
@@ -29,8 +29,8 @@ class TaskOptions(TypedDict, total=False):
     steps: Sequence[str]
     """The names that ``context.step`` takes; without them it takes any."""
     events: bool | Literal["always"]
-    """Whether its changes are told to whoever wants to know (webhooks, notifications, brokers); True by default.
-    ``"always"`` writes them down also while nobody does."""
+    """Whether its changes are sent to subscribers (webhooks, notifications, brokers); True by default. ``"always"``
+    also writes events without subscribers."""
     step_events: bool
     """Whether entering a step is such a change; False by default."""
     followers: Sequence[str]
@@ -42,18 +42,17 @@ class TaskOptions(TypedDict, total=False):
     limit_key: str | None
     """What ``max_running_per_key`` counts by: ``"user"``, or ``"payload.FIELD"`` with any number of further fields."""
     limited_by_plan: bool
-    """Whether the plan of whoever it is for says how many run at once, over all types of which this is so; False by
-    default."""
+    """Whether the owner's plan limits how many run at once, over all types with this option; False by default."""
     units: int | str | None
     """What a task costs: a whole number, or ``"payload.FIELD"``. None, the default, is nothing."""
     submit: str
     """Who may submit it: ``"admins"``, the default, are administrators and programs on the database; ``"users"`` are
-    all with an account; or a scope of API keys."""
+    all users; or a scope of API keys."""
     retention: Retention
     """How long a task is kept after its end: a ``timedelta``, ``"forever"``, or a mapping of ``"succeeded"``,
     ``"failed"`` and ``"canceled"`` to one; None, the default, is as the settings say."""
     limits: ProcessLimits
-    """What one task may use of memory, time and files, with ``isolation="process"``."""
+    """Limits of memory, time and files for one task, with ``isolation="process"``."""
     environment: Sequence[str]
     """What a child process gets of the environment beside ``PATH`` and the like: ``"NAME"`` passes the worker's
     variable on, ``"NAME=value"`` sets one."""
@@ -63,4 +62,4 @@ class TaskOptions(TypedDict, total=False):
     """False lets a child process open nothing but Python, libraries and ``PYTHONPATH`` (Linux 5.19); True by
     default."""
     description: str | None
-    """What it does, for lists of types; by default the handler's docstring."""
+    """Its description, for lists of types; by default the handler's docstring."""

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 
-_MOST_REPEATS = 255  # PostgreSQL's
+_MAX_REPEATS = 255  # PostgreSQL's
 _TOKEN = re.compile(
     r"""
     \\(?P<escape>.)
@@ -27,7 +27,7 @@ _REPEATABLE = frozenset({"escape", "class", "letter"})
 def translate(pattern: str) -> str | None:
     """A regular expression with the same matches in PostgreSQL; None if it uses more than both have in common."""
     parts: list[str] = []
-    position, repeatable = 0, False  # whether what came last can be repeated
+    position, repeatable = 0, False  # whether the last token can be repeated
     while position < len(pattern):
         token = _TOKEN.match(pattern, position)
         part = None if token is None else _translated(token, repeatable=repeatable)
@@ -51,7 +51,7 @@ def _translated(token: re.Match[str], *, repeatable: bool) -> str | None:
         case "class":
             return _class(text)
         case "repeat":
-            within = max(map(int, re.findall(r"[0-9]+", text)), default=0) <= _MOST_REPEATS
+            within = max(map(int, re.findall(r"[0-9]+", text)), default=0) <= _MAX_REPEATS
             return text if repeatable and within else None
         case "open":
             return "(?:"
@@ -67,8 +67,8 @@ def _class(text: str) -> str | None:
         token = _IN_CLASS.match(text, position)
         if token is None:
             return None
-        said = token[token.lastgroup or 0]
-        part = said if token["range"] else _escaped(said, "{}") if token["escape"] else _literal(said)
+        matched = token[token.lastgroup or 0]
+        part = matched if token["range"] else _escaped(matched, "{}") if token["escape"] else _literal(matched)
         if part is None:
             return None
         parts.append(part)

@@ -1,7 +1,7 @@
-"""What of a type's JSON Schema the database checks, so that payloads are checked however they come in.
+"""The part of a type's JSON Schema that the database checks, so that payloads are checked on every way in.
 
-``headrace.payload_fault`` knows the keywords that pydantic writes for models, dataclasses and the like. What it does
-not know is left out here, when the type is declared: so the database may let pass what the API refuses, and never the
+``headrace.payload_fault`` knows the keywords that pydantic writes for models, dataclasses and the like. Unknown
+keywords are left out when the type is declared: so the database may accept what the API refuses, and never the
 other way round. A test runs made-up schemas and payloads through both.
 """
 

@@ -13,12 +13,12 @@ from headrace.tasks.store.workers import Held, SeenType, SeenWorker
 
 
 class QueueRulesOut(Answer):
-    """What was said about a queue."""
+    """The settings of a queue."""
 
     name: str = Field(examples=["default"])
     paused_at: datetime | None = Field(description="Since when nothing is started from it; null when it runs.")
     max_running: int | None = Field(description="How many of its tasks may run at once; null for any number.")
-    version: int = Field(description="The `ETag`; 0 for a queue about which nothing was said yet.")
+    version: int = Field(description="The `ETag`; 0 for a queue without settings.")
 
     @classmethod
     def of(cls, rules: QueueRules) -> Self:
@@ -26,12 +26,12 @@ class QueueRulesOut(Answer):
 
 
 class QueueOut(QueueRulesOut):
-    """A queue and what is in it."""
+    """A queue and its contents."""
 
     waiting: int = Field(description="Tasks that could start now.")
     delayed: int = Field(description="Tasks whose time has not come.")
-    running: int = Field(description="Tasks in the hands of workers.")
-    exact: bool = Field(description="False when counting stopped at a bound: there are at least as many.")
+    running: int = Field(description="Tasks that workers run.")
+    exact: bool = Field(description="False when counting stopped at a bound: the counts are lower bounds.")
     oldest_waiting_seconds: float | None = Field(description="How long the first of those waiting could have started.")
 
     @classmethod
@@ -71,7 +71,7 @@ class SlotsOut(Answer):
     model_config = ConfigDict(extra="ignore")  # their types are the worker's
 
     slots: int
-    running: int = Field(description="As it said with its last heartbeat.")
+    running: int = Field(description="As of its last heartbeat.")
 
 
 class WorkerOut(Answer):
@@ -85,7 +85,7 @@ class WorkerOut(Answer):
     types: list[str]
     labels: dict[str, str]
     concurrency: int = Field(description="Tasks that it can run at once, in all its slots.")
-    running: int = Field(description="As it said with its last heartbeat.")
+    running: int = Field(description="As of its last heartbeat.")
     slots: dict[str, SlotsOut] = Field(
         description="Its slots by isolation: `async` on the event loop, `thread`, `process`. A task is taken only when "
         "one of its kind is free."
@@ -95,8 +95,8 @@ class WorkerOut(Answer):
     heartbeat_at: datetime = Field(examples=[AT])
     silent_seconds: float
     lease_seconds: float
-    stopping_at: datetime | None = Field(description="When it was told to stop: it takes nothing more.")
-    holds: list[HeldOut] = Field(description="What it has in hand, the oldest first; some of it if there is much.")
+    stopping_at: datetime | None = Field(description="When it was asked to stop: it claims nothing more.")
+    holds: list[HeldOut] = Field(description="The tasks it holds, the oldest first; not all of them if they are many.")
 
     @classmethod
     def of(cls, worker: SeenWorker) -> Self:
@@ -124,23 +124,23 @@ class TaskTypeOut(Answer):
     max_running: int | None
     max_running_per_key: int | None = Field(description="How many tasks with the same limit key may run at once.")
     limit_key: str | None = Field(
-        description="What the limit key of a task is: `user`, or a field of the payload; null: what is given with it.",
+        description="The limit key of a task: `user`, or a field of the payload; null: the key submitted with it.",
         examples=["payload.customer.id"],
     )
     limited_by_plan: bool = Field(
-        description="Whether the plan of a task's user says how many run at once, of all such types together."
+        description="Whether the plan of a task's user limits how many run at once, of all such types together."
     )
     units: str | None = Field(
         description="What a task costs: a whole number, or a field of the payload; null: nothing.",
         examples=["payload.pages"],
     )
     submit: str = Field(
-        description="Who may submit it: `admins`, `users`, or a scope; people may, and API keys that were given it.",
+        description="Who may submit it: `admins`, `users`, or a scope; users may, and API keys with it.",
         examples=["users"],
     )
     retention: dict[str, float | None] | None = Field(
-        description="How many seconds a task is kept after it has ended so, null for ever; what is not named is as the"
-        " settings say.",
+        description="How many seconds a task is kept after such an end, null for ever; for other ends the settings"
+        " apply.",
         examples=[{"SUCCEEDED": 86400.0}],
     )
     payload_schema: Any = Field(description="JSON Schema of the payload; null takes anything.")

@@ -1,4 +1,4 @@
-"""Queues, workers and task types: what is there, and what administrators decide about queues."""
+"""Queues, workers and task types: their state, and administrators' settings of queues."""
 
 from dataclasses import dataclass
 
@@ -13,13 +13,13 @@ from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.queues import Contents, QueueRules
 from headrace.tasks.store.workers import NAMED, SeenType, SeenWorker
 
-# More than anyone has; a list that somebody filled on purpose stays readable.
-_MOST = 1000
+# More than any deployment has; a list that was filled on purpose stays readable.
+_MAX_LISTED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """A queue: what was said about it and what is in it."""
+    """A queue: its settings and its contents."""
 
     rules: QueueRules
     contents: Contents
@@ -32,15 +32,15 @@ async def list_queues(tx: Tx, *, user_id: str | None = None) -> list[Queue]:
     """
     contents = await store.count_contents(tx, user_id=user_id)
     nothing = contents.get(None, Contents())
-    return [Queue(rules, contents.get(rules.name, nothing)) for rules in await store.list_rules(tx, limit=_MOST)]
+    return [Queue(rules, contents.get(rules.name, nothing)) for rules in await store.list_rules(tx, limit=_MAX_LISTED)]
 
 
 async def pause_queue(
     tx: Tx, caller: Caller, name: str, *, expected: int | None = None, create: bool = False
 ) -> QueueRules:
-    """Start nothing more from this queue. What a worker has taken goes on; pausing twice changes nothing.
+    """Start nothing more from this queue. Claimed tasks continue; pausing twice changes nothing.
 
-    ``QueueNotFound`` for one that nothing knows, which may be a slip of the pen, unless ``create`` says that it is not.
+    ``QueueNotFound`` for an unknown one, which may be a typing error, unless ``create`` is set.
     """
     if not create:
         await _require_known(tx, name, otherwise=" `--create` (`?create=true`) pauses it before its first task.")
@@ -53,7 +53,7 @@ async def pause_queue(
 
 
 async def resume_queue(tx: Tx, caller: Caller, name: str, *, expected: int | None = None) -> QueueRules:
-    """Start tasks from this queue again, at once. Resuming what is not paused changes nothing."""
+    """Start tasks from this queue again, at once. Resuming a queue that is not paused changes nothing."""
     await _require_known(tx, name)
     old = await _lock(tx, name, expected)
     if old.paused_at is None:
@@ -72,9 +72,9 @@ async def limit_queue(
     expected: int | None = None,
     create: bool = False,
 ) -> QueueRules:
-    """Let at most so many of this queue run at once, over all machines; None for any number.
+    """Limit how many tasks of this queue run at once, over all machines; None for no limit.
 
-    What runs already counts, and is not stopped if it is too much. ``QueueNotFound`` as for a pause.
+    Running tasks count at once, and are not stopped if they exceed it. ``QueueNotFound`` as for a pause.
     """
     if not create:
         await _require_known(tx, name, otherwise=" `?create=true` limits it before its first task.")
@@ -90,12 +90,12 @@ async def limit_queue(
 
 async def list_workers(tx: Tx) -> list[SeenWorker]:
     """Workers that have not ended, each with some of the tasks in its hands."""
-    return await workers_store.list_workers(tx, limit=_MOST, named=NAMED)
+    return await workers_store.list_workers(tx, limit=_MAX_LISTED, named=NAMED)
 
 
 async def list_types(tx: Tx) -> list[SeenType]:
     """Every task type that a worker has ever registered, by name."""
-    return await workers_store.list_types(tx, limit=_MOST)
+    return await workers_store.list_types(tx, limit=_MAX_LISTED)
 
 
 async def _require_known(tx: Tx, name: str, *, otherwise: str = "") -> None:

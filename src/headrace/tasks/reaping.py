@@ -72,7 +72,7 @@ class Reaper:
         for row in await self._db.fetch_alone(SILENT, now, _WORKERS_AT_ONCE):
             try:
                 reaped += await self._reap(Identity(row["number"], row["id"]), now)
-            except RowsLocked:  # by whom nobody can say; the other workers' tasks do not wait for it
+            except RowsLocked:  # the lock's owner is unknown; the other workers' tasks do not wait for it
                 log.warning("reaper.ends_blocked", worker_id=row["id"])
         self._total += reaped
         return reaped
@@ -108,15 +108,15 @@ class Reaper:
             async with self._db.transaction() as tx:
                 if not await tx.fetchval(LOCK_SILENT, now, worker.number):
                     return Reaped()
-                asked = (HELD_AMONG, worker.number, among) if among else (HELD_BY, worker.number)
-                held = await tx.fetch(*asked)
+                statement = (HELD_AMONG, worker.number, among) if among else (HELD_BY, worker.number)
+                held = await tx.fetch(*statement)
                 settled = await self._writer.write_in(tx, worker, [_ending(row) for row in held])
                 # One that has left ends alone stopped in good order.
                 stopped = bool(held) and all(row["ended"] is not None for row in held)
                 given_up = await tx.fetchval(GIVE_UP, worker.number, now, "STOPPED" if stopped else "DEAD")
         except RowsLocked as exc:
             return await self._reap_others(worker, now, held, exc)
-        except Unavailable:  # nobody refuses: a later look tries all of it again
+        except Unavailable:  # no statement was refused for good: the next pass tries all of it again
             raise
         except Exception:
             if not held:
@@ -161,7 +161,7 @@ def _ending(row: Row) -> Ending:
         trace_id=row["trace_id"],
         claimed_at=row["claimed_at"],
         schedule_uid=row["schedule_uid"],
-    )  # whether its start was told is asked when its end is written
+    )  # whether its start was reported is read when its end is written
     if row["ended"] is not None:  # its worker stopped in good order, and could not write this
         return handed_over(claimed, row["ended"])
     if row["cancel_requested"]:

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, Unpack, get_origin, get_type_hints
 
 from pydantic import BaseModel, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
-from headrace.tasks import addresses, keeping, limit_keys, rights, units
+from headrace.tasks import addresses, limit_keys, retention_periods, rights, units
 from headrace.tasks.errors import BadResult, PayloadInvalid, UnknownTaskType
 from headrace.tasks.execution import Backoff, BadTaskType, Isolation, ProcessLimits
 from headrace.tasks.model import DEFAULT_QUEUE, MEDIA_STEPS
@@ -43,17 +43,17 @@ class TaskType:
     timeout: timedelta | None = None
     grace: timedelta = timedelta(seconds=10)  # from asking a handler to stop until it is killed or given up
     steps: tuple[str, ...] = ()
-    events: bool | Literal["always"] = True  # tell of its changes those who want to know; "always": also if nobody does
+    events: bool | Literal["always"] = True  # events for subscribers; "always": also without any
     step_events: bool = False
     followers: tuple[str, ...] = ()  # further followers by name, see followers.py
     max_running: int | None = None
     max_running_per_key: int | None = None
-    limit_key: str | None = None  # what max_running_per_key counts by: "user" or "payload.FIELD"
-    limited_by_plan: bool = False  # a user's running tasks of all such types are limited by what their plan says
-    units: int | str | None = None  # what a task costs: a whole number, or "payload.FIELD"
-    submit: str = rights.ADMINS  # who may: "admins", "users", or a scope of API keys; see rights.py
+    limit_key: str | None = None  # the key of max_running_per_key: "user" or "payload.FIELD"
+    limited_by_plan: bool = False  # a user's running tasks of all such types are limited by the user's plan
+    units: int | str | None = None  # its price: a whole number, or "payload.FIELD"
+    submit: str = rights.ADMINS  # "admins", "users", or a scope of API keys; see rights.py
     # How long a task is kept after its end; None: as the settings say. A mapping has no hash.
-    retention: keeping.Retention = field(default=None, hash=False)
+    retention: retention_periods.Retention = field(default=None, hash=False)
     # Of its child process, with isolation="process":
     limits: ProcessLimits = ProcessLimits()  # noqa: RUF009 - frozen
     environment: tuple[str, ...] = ()  # NAME passes on the worker's variable, NAME=value sets one
@@ -122,11 +122,11 @@ class Registry:
         """Declare a handler: ``async def`` runs on the loop, ``def`` in a thread, ``isolation="process"`` in a child.
 
         The handler takes a context (``TaskContext`` for ``async def``, ``BlockingTaskContext`` for ``def``) and the
-        payload. A type annotation on the payload (a pydantic model, a dataclass, a TypedDict, a dict) is what payloads
-        are checked against, at submit and again before the handler runs. What it returns is the result: JSON, or what
-        its annotation makes JSON of.
+        payload. A type annotation on the payload (a pydantic model, a dataclass, a TypedDict, a dict) checks payloads,
+        at submit and again before the handler runs. The return value is the result: JSON, or a type that
+        its annotation converts to JSON.
 
-        ``BadTaskType`` for what cannot be right: a name that is taken, an option that does not exist.
+        ``BadTaskType`` for an invalid declaration: a name that is taken, an option that does not exist.
         """
         _check_options(name, options)
 
@@ -151,7 +151,7 @@ class Registry:
         if not rights.is_rule(task_type.submit):
             raise BadTaskType(f"{task_type.submit!r} is no submit for {task_type.name}: it is {rights.ALLOWED}.")
         try:
-            keeping.seconds_by_status(task_type.retention)
+            retention_periods.seconds_by_status(task_type.retention)
         except ValueError as exc:
             raise BadTaskType(f"{task_type.retention!r} is no retention for {task_type.name}: {exc}.") from None
         if task_type.isolation == "process":
@@ -168,11 +168,11 @@ class Registry:
 
     def get(self, name: str) -> TaskType:
         """The type of this name; ``UnknownTaskType`` if there is none here."""
-        found = self._types.get(name)
-        if found is None:
+        task_type = self._types.get(name)
+        if task_type is None:
             known = ", ".join(sorted(self._types)) or "none"
             raise UnknownTaskType(f"There is no task type {name!r} here; registered are: {known}.")
-        return found
+        return task_type
 
     def __contains__(self, name: str) -> bool:
         return name in self._types
@@ -259,7 +259,7 @@ def _check_environment(task_type: TaskType) -> None:
         if name.startswith("HEADRACE_"):
             raise BadTaskType(
                 f"{task_type.name} cannot have {name}: Headrace's own settings hold secrets and stay out of children. "
-                "Give what it needs another name."
+                "Use another name."
             )
 
 

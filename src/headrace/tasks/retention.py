@@ -1,7 +1,7 @@
-"""How tasks go that are over, with their logs and steps, and workers that have ended.
+"""Deletes tasks that are over, with their logs and steps, and workers that have ended.
 
-Often, and not once a night: what comes in at thousands a second must go at the same pace, or the table grows all day.
-A type may say itself how long its tasks are kept, by how they ended; the settings say it for all others.
+Often, and not once a night: rows that come at thousands a second must go at the same pace, or the table grows all
+day. A type may declare its own retention, by how its tasks ended; the settings apply to all others.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from datetime import UTC, datetime, timedelta
 
 from headrace.database import Database, Row, Tx
 from headrace.purging import BATCH, Journal, Keeps, Purge, RowRetention, count_with_lines
-from headrace.tasks.keeping import ENDS
+from headrace.tasks.retention_periods import ENDS
 from headrace.tasks.store.tasks import HAS_NO_BYTES, purge_deleted
 
 # Rows that one look along the index takes in, whether they go or not: it ends soon also where most of them stay.
 _SLICE = 5000
 # For each moment of work so long a pause: others want the disk and the processor, too.
-_PAUSE = 0.5
+_PAUSE_RATIO = 0.5
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# What was locked or not yet committed when a mark passed it by is found by going through all of it once a day.
+# Rows that were locked or not yet committed when a mark passed them are found by a full pass once a day.
 _SLACK = timedelta(minutes=10)
 _ALL_EVERY = timedelta(days=1)
 
@@ -37,9 +37,9 @@ class _Rule:
 
     @property
     def name(self) -> str:
-        """The same for the same rule only: a mark says where this one has been."""
-        said = hashlib.sha256("\n".join(self.types).encode()).hexdigest()[:12]
-        return f"{self.status} {self.keep.total_seconds():g} {'not ' if self.others else ''}{said}"
+        """The identity of the rule: a mark is valid for the same rule only."""
+        digest = hashlib.sha256("\n".join(self.types).encode()).hexdigest()[:12]
+        return f"{self.status} {self.keep.total_seconds():g} {'not ' if self.others else ''}{digest}"
 
 
 def _rules(keeps: Keeps, by_type: Mapping[str, Mapping[str, float | None]]) -> Iterator[_Rule]:
@@ -58,8 +58,8 @@ BY_TYPE = "SELECT name, retention FROM headrace.task_types WHERE retention IS NO
 
 
 async def purge_finished(db: Database, keeps: Keeps, journal: Journal) -> None:
-    """Remove tasks whose time is over. Each rule goes on where it was last time, so that what is kept for long is not
-    looked at again for the sake of what is not."""
+    """Remove expired tasks. Each rule continues at its last mark, so that tasks with a long retention are not read
+    again because of the others."""
     async with db.transaction(readonly=True) as tx:
         by_type = {row["name"]: row["retention"] for row in await tx.fetch(BY_TYPE)}
     rules = list(_rules(keeps, by_type))
@@ -90,14 +90,14 @@ async def _purge_slice(db: Database, rule: _Rule, since: datetime, to: datetime,
     while True:
         started = time.monotonic()
         async with db.transaction() as tx:
-            found: Row | None = await tx.fetchrow(
+            counts: Row | None = await tx.fetchrow(
                 PURGE_SLICE, rule.status, since, to, list(rule.types), not rule.others, BATCH
             )
-            assert found is not None
-            await journal.note(tx, found["gone"])
-        if found["due"] == 0:
+            assert counts is not None
+            await journal.note(tx, counts["gone"])
+        if counts["due"] == 0:
             return
-        await asyncio.sleep((time.monotonic() - started) * _PAUSE)
+        await asyncio.sleep((time.monotonic() - started) * _PAUSE_RATIO)
 
 
 # The end of the next slice. Many tasks may have ended at one instant: the slice takes in all of them.
@@ -106,7 +106,7 @@ SELECT updated_at FROM headrace.tasks
 WHERE status = $1 AND updated_at > $2 AND updated_at < $3
 ORDER BY updated_at OFFSET $4 LIMIT 1
 """
-# By updated_at, which has an index with the status: nobody changes a task that is over but to revive or to delete it.
+# By updated_at, which has an index with the status: an ended task changes only by a retry or its deletion.
 # Steps and results go with their task, logs have no foreign key, and runs of schedules keep their row without the task.
 PURGE_SLICE = count_with_lines(
     "tasks",
@@ -137,7 +137,7 @@ ORDER BY number LIMIT $2 FOR UPDATE SKIP LOCKED
     cron="0 3 * * *",
     description="Removes workers that ended long ago.",
     key="number",
-    # When its types were last seen outlives it: what may be scheduled depends on that (Catalog.check_registered).
+    # The time when its types were last seen outlives it: Catalog.check_registered depends on it.
     also="""
 , seen AS (
   SELECT name, max(heartbeat_at) AS at FROM due, unnest(types) AS name GROUP BY name

@@ -1,8 +1,8 @@
-"""Who may submit tasks of which type.
+"""Rights to submit tasks, by type.
 
-A type says it: ``"admins"``, ``"users"``, or a scope, ``"tasks:submit:NAME"``, which an API key must have been given by
-that name, so that a general key does not do; people with a session may. It is data in ``task_types``: every way to
-submit goes by it, ``headrace.submit`` in SQL too.
+A type declares them: ``"admins"``, ``"users"``, or a scope, ``"tasks:submit:NAME"``, which an API key must have by
+that name, so that a general key does not suffice; users with a session may. They are data in ``task_types``: every way
+to submit checks them, ``headrace.submit`` in SQL too.
 """
 
 import re
@@ -26,7 +26,7 @@ def is_rule(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What whoever submits may do. ``scopes`` is None for whoever is not narrowed by an API key."""
+    """The rights of a submitter. ``scopes`` is None without the narrower scopes of an API key."""
 
     admin: bool = False
     scopes: frozenset[str] | None = None
@@ -68,7 +68,7 @@ IS_ADMIN = "SELECT EXISTS (SELECT FROM headrace.users WHERE id = $1 AND role = '
 
 
 async def rights_of_user(tx: Tx, user_id: str, rules: Iterable[str]) -> Rights:
-    """Those of a user in whose name somebody else submits, as far as these types ask for them."""
+    """The rights of a user for whom another party submits, as far as these types require them."""
     if user_id == ids.SYSTEM_USER:
         return TRUSTED
     if ADMINS not in set(rules):

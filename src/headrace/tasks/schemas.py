@@ -9,16 +9,16 @@ from headrace.edge.instants import Instant
 from headrace.edge.text import Line, Text
 from headrace.edge.vocabulary import AsShown
 from headrace.tasks.limit_keys import LONGEST_KEY
-from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, Outcome, StepStatus, Task, TaskSpec, TaskStatus
+from headrace.tasks.model import LABEL, MAX_TIMEOUT, Outcome, StepStatus, Task, TaskSpec, TaskStatus
 from headrace.tasks.store.tasks import LogLine, StepLine
 
 TASK_ID = "tsk_01h455vb4pex5vsknk084sn02q"
 _USER_ID = "u_01h455vb4pex5vsknk084sn02q"
 WORKER_ID = "wrk_01h455vb4pex5vsknk084sn02q"
 AT = "2026-03-01T08:00:00Z"
-_YEAR_S = int(LONGEST_TIMEOUT.total_seconds())
-MOST_IN_A_BATCH = 1000
-_LONGEST_KEY = LONGEST_KEY - len(f"{_USER_ID}/")
+_YEAR_S = int(MAX_TIMEOUT.total_seconds())
+MAX_BATCH_SIZE = 1000
+_MAX_KEY = LONGEST_KEY - len(f"{_USER_ID}/")
 
 
 _LABEL = StringConstraints(min_length=1, max_length=63, pattern=f"^{LABEL}$")
@@ -29,19 +29,19 @@ QueueName = Annotated[Line, Field(min_length=1, max_length=64, examples=["defaul
 
 
 class Answer(BaseModel):
-    """What is answered. Built when it is first used: a command that asks for one kind need not build all of them."""
+    """Base of answers. Built at first use: a command that reads one kind need not build all of them."""
 
     model_config = ConfigDict(defer_build=True)
 
 
 class Body(BaseModel):
-    """What is sent."""
+    """Base of request bodies."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class TaskIn(Body):
-    """A task to submit. What is left out is as the type says."""
+    """A task to submit. The type's defaults apply to omitted fields."""
 
     type: Annotated[Line, Field(min_length=1, max_length=255, examples=["report.build"])]
     payload: Annotated[
@@ -56,7 +56,7 @@ class TaskIn(Body):
     max_attempts: Annotated[int | None, Field(ge=1, le=1000)] = None
     timeout_seconds: Annotated[int | None, Field(ge=1, le=_YEAR_S, description="How long one attempt may take.")] = None
     limit_key: Annotated[
-        Annotated[Line, Field(min_length=1, max_length=_LONGEST_KEY)] | None,
+        Annotated[Line, Field(min_length=1, max_length=_MAX_KEY)] | None,
         Field(
             description="Tasks of the type with the same key share its limit per key. It counts among your own tasks,"
             " and is stored as `{user id}/{key}`; an administrator's is stored as it is, and counts among everybody's."
@@ -83,7 +83,7 @@ class TaskIn(Body):
 
 
 class SubmitIn(TaskIn):
-    """A task to submit. What is left out is as the type says."""
+    """A task to submit. The type's defaults apply to omitted fields."""
 
     user_id: Annotated[
         Annotated[Text, Field(max_length=64)] | None,
@@ -92,7 +92,7 @@ class SubmitIn(TaskIn):
 
 
 class BatchIn(Body):
-    tasks: Annotated[list[TaskIn], Field(min_length=1, max_length=MOST_IN_A_BATCH)]
+    tasks: Annotated[list[TaskIn], Field(min_length=1, max_length=MAX_BATCH_SIZE)]
 
 
 class TaskItemOut(Answer):
@@ -120,7 +120,7 @@ class TaskItemOut(Answer):
     schedule_id: str | None = Field(description="The schedule that fired it.")
     trace_id: str | None
     run_at: datetime = Field(description="Not before this time.", examples=[AT])
-    cancel_requested_at: datetime | None = Field(description="When somebody wanted it to stop.")
+    cancel_requested_at: datetime | None = Field(description="When its cancellation was requested.")
     queued_at: datetime | None
     started_at: datetime | None = Field(description="When the attempt started.")
     finished_at: datetime | None

@@ -1,7 +1,7 @@
-"""What people do with tasks: submit, read, cancel, try again, delete. Each reaches only their own, administrators all.
+"""What users do with tasks: submit, read, cancel, retry, delete. Users reach only their own tasks, administrators all.
 
-Somebody else's task is answered like one that does not exist. Every change is audited, and so is an administrator's
-look at what is not theirs.
+Another user's task is answered like a missing one. Every change is audited, and so is an administrator's access to
+tasks of others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -89,10 +89,10 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
 
     The trail gets one event with all the ids: a thousand would say no more, and cost more than the tasks do.
     """
-    given = [_from(caller, spec) for spec in specs]
+    own_specs = [_from(caller, spec) for spec in specs]
     try:
         await _check_caps(tx, tasks, caller, specs)
-        task_ids = await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
+        task_ids = await tasks.submitter.submit_many(tx, own_specs, user_id=caller.user_id, rights=Rights.of(caller))
     except (Invalid, TypeDenied, ScopeMissing) as refused:
         index = await _first_refused(tx, tasks, caller, specs)
         raise type(refused)(f"Task {index}: {refused.message}", **{**refused.details, "index": index}) from None
@@ -124,8 +124,8 @@ async def _first_refused(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[T
         try:
             async with tx.savepoint():
                 await check_caps(tx, tasks.catalog, tasks.caps, caller, specs[good:middle])
-                given = [_from(caller, spec) for spec in specs[good:middle]]
-                await tasks.submitter.submit_many(tx, given, user_id=caller.user_id, rights=Rights.of(caller))
+                own_specs = [_from(caller, spec) for spec in specs[good:middle]]
+                await tasks.submitter.submit_many(tx, own_specs, user_id=caller.user_id, rights=Rights.of(caller))
                 raise _Undo
         except _Undo:
             good = middle
@@ -141,7 +141,7 @@ class _Undo(Exception):
 def _from(caller: Caller, spec: TaskSpec) -> TaskSpec:
     """The spec with the request's trace and id; a limit key counts among the caller's own tasks.
 
-    Or anybody could use up the slots of somebody else's key. Administrators' keys are shared by all.
+    Otherwise any user could fill the slots of another user's key. Administrators' keys are shared by all.
     """
     key = spec.limit_key
     return replace(
@@ -173,7 +173,7 @@ def line_seen_by(caller: Caller, line: LogLine) -> LogLine:
 
 
 async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
-    """Tasks, newest first, without payload and result. Only administrators list somebody else's, or everybody's."""
+    """Tasks, newest first, without payload and result. Only administrators list another user's, or everyone's."""
     if wanted.user_id != caller.user_id:
         if not caller.is_admin:
             raise AdminOnly("Only an administrator may list other people's tasks.")
@@ -181,8 +181,8 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
         await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"user_id": owner})
     if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
         wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
-    found = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
-    return replace(found, tasks=[seen_by(caller, task) for task in found.tasks])
+    listed = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
+    return replace(listed, tasks=[seen_by(caller, task) for task in listed.tasks])
 
 
 async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:
@@ -204,7 +204,7 @@ async def list_steps(
 
 
 async def cancel_task(tx: Tx, tasks: Tasks, caller: Caller, task_id: str, *, expected: int | None = None) -> Task:
-    """Cancel a task: one that waits is over with this commit, one that runs is told to stop and ends soon after.
+    """Cancel a task: a waiting one ends with this commit, a running one is asked to stop and ends soon after.
 
     Canceling twice changes nothing. ``TaskOver`` if it ended otherwise before; a running one may still do so.
     ``RowsLocked`` if another transaction keeps the owner's units locked for longer than two seconds.
@@ -241,8 +241,8 @@ async def _cancel(
 
 
 async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITED, patient: bool = True) -> bool:
-    """Cancel a task with something else that ends, its owner's account or a run of a schedule; False if there is
-    nothing to do. The trail hears of it from whoever ends that, and not of the task's title. Without ``patient`` it
+    """Cancel a task together with its cause, the owner's account or a run of a schedule; False if there is
+    nothing to do. The audit trail records the cause, and not the task's title. Without ``patient`` it
     raises ``RowsLocked`` at once if another transaction has locked the owner's units."""
     queue_row = await moves.lock_task(tx, task_id)
     task = await store.find_task(tx, task_id)
@@ -252,8 +252,8 @@ async def stop_task(tx: Tx, tasks: Tasks, task_id: str, *, message: str = _WAITE
 
 
 async def stop_waiting(tx: Tx, tasks: Tasks, task_ids: Sequence[str], *, message: str) -> int:
-    """Cancel those of these that no worker has claimed; gives how many. It waits for nobody: what somebody has locked
-    is being claimed, and goes on."""
+    """Cancel those of these that no worker has claimed; gives how many. It does not wait: a locked task is being
+    claimed, and runs."""
     waiting = await moves.lock_unclaimed(tx, task_ids)
     return sum([await stop_task(tx, tasks, task_id, message=message) for task_id in waiting])
 
@@ -267,17 +267,17 @@ async def retry_task(
     expected: int | None = None,
     over_by: datetime | None = None,
 ) -> Task:
-    """Run a task again that failed or was canceled: it waits anew, and may fail as often as at first.
+    """Run a task again that failed or was canceled: it waits, with as many attempts as at first.
 
     ``TaskNotOver`` while it waits or runs, and if it was not over ``over_by`` a time; ``TaskOver`` if it succeeded,
-    which is for good. What it costs today is held anew: ``QuotaExhausted`` if that is no longer left. Only whoever may
-    submit its type may, within the cap of open tasks.
+    which is final. Its units of today's price are held; ``QuotaExhausted`` if they are not left. Only a user who may
+    submit its type may retry it, within the cap of open tasks.
     """
     old, _ = await _hold(tx, caller, task_id, expected)
     if not old.status.is_over:
         raise TaskNotOver("The task is not over yet: there is nothing to try again.", status=old.status)
     if over_by is not None and old.finished_at is not None and old.finished_at > over_by:
-        raise TaskNotOver("The task has run again since, and ended anew.", status=old.status)
+        raise TaskNotOver("The task has since run and ended again.", status=old.status)
     if old.status is TaskStatus.SUCCEEDED:
         raise TaskOver("The task succeeded: submit another one to do it again.", status=old.status)
     known = await known_or_plain(tx, tasks, old.task_type)
@@ -353,8 +353,8 @@ async def _follow(
 
 
 async def known_or_plain(tx: Tx, tasks: Tasks, task_type: str) -> KnownType:
-    """The type, or one that says nothing: for a task that was submitted in SQL, or by a program whose worker never ran.
-    It can be canceled all the same, and tells of it."""
+    """The type, or an empty one: for a task that was submitted in SQL, or by a program whose worker never ran.
+    It can be canceled anyway, with events."""
     try:
         return await tasks.catalog.get(tx, task_type)
     except UnknownTaskType:

@@ -1,7 +1,7 @@
 """Settling tasks that were submitted by SQL before any worker had declared their type.
 
-Only the type knows how often they may be tried, for how long, in which queue, with which priority and under which
-limit. Until a worker that has the type is there they wait where nobody takes from: an ordinary claim pays nothing.
+Only the type knows their maximum number of attempts, timeout, queue, priority and limit. Until a worker with the type
+starts they wait in a lane that no claim reads: an ordinary claim pays nothing.
 """
 
 from collections.abc import Sequence

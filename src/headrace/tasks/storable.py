@@ -14,7 +14,7 @@ _ELLIPSIS = "…"
 
 
 class NotStorable(ValueError):
-    """The message says why, as the end of a sentence that begins with what it is about."""
+    """The message gives the reason, as the end of a sentence that begins with the name of the value."""
 
 
 class TooLarge(NotStorable):

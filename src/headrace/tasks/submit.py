@@ -16,7 +16,7 @@ from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadT
 from headrace.tasks.followers import Followers
 from headrace.tasks.insertion import Draft, Lanes, insertion
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
-from headrace.tasks.model import LABEL, LONGEST_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.model import LABEL, MAX_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
 from headrace.tasks.rights import ADMINS, TRUSTED, Rights, rights_of_user
 from headrace.tasks.units import units
 
@@ -73,20 +73,20 @@ class Submitter:
     ) -> list[str]:
         """Submit them all or none, in this order; gives their ids. Bad ones are refused before anything is written.
 
-        ``rights`` are those of whoever submits; None: those of the user whose tasks they are.
+        ``rights`` are those of the submitter; None: those of the tasks' owner.
         """
         return [draft.task_id for draft in (await self._submit(tx, specs, user_id, rights))[0]]
 
     async def submit_now(
         self, db: Database, specs: Sequence[TaskSpec], *, user_id: str, trusted: bool = True
     ) -> list[str]:
-        """Submit in a transaction of their own: one statement, and so one round trip, where that is all.
+        """Submit in a transaction of its own: one statement, and so one round trip, if possible.
 
         Unless they are ``trusted``, the user must be one who may submit them.
         """
         rights = TRUSTED if trusted or user_id == ids.SYSTEM_USER else None
         self._forget_old_lanes()
-        known = self._needs_no_look(specs, rights)
+        known = self.can_skip_lookup(specs, rights)
         if known and len(specs) <= _ROWS:
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
             if all(draft.lane in self._lanes for draft in drafts):
@@ -102,8 +102,8 @@ class Submitter:
         return [draft.task_id for draft in drafts]
 
     def _forget_old_lanes(self) -> None:
-        """A lane without tasks is deleted a day after it was retired (headrace.retire_lanes): nobody may remember one
-        for that long. And a limit key for each customer, say, adds up."""
+        """A lane without tasks is deleted a day after it was retired (headrace.retire_lanes): no process may remember
+        one for that long. And limit keys per customer, say, add up."""
         if len(self._lanes) > _LANES_KEPT or time.monotonic() - self._lanes_since > _LANES_KEPT_S:
             self._lanes.clear()
             self._lanes_since = time.monotonic()
@@ -131,13 +131,13 @@ class Submitter:
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
         return drafts, lanes
 
-    def _needs_no_look(self, specs: Sequence[TaskSpec], rights: Rights | None) -> bool:
-        """Whether every type is remembered, free and open to this user, nobody has to be called for it and no key is
-        given: then all of it is one statement, and nothing is read first."""
+    def can_skip_lookup(self, specs: Sequence[TaskSpec], rights: Rights | None) -> bool:
+        """Whether every type is remembered, free and open to this user, has no followers to call, and no key is
+        submitted: then all of it is one statement, and nothing is read first."""
         if not specs or not self._catalog.constant:
             return False
         known = {name: self._types.get(name) for name in {spec.type for spec in specs}}
-        if any(each is None or each.units or not self._followers.needs_nobody(each) for each in known.values()):
+        if any(each is None or each.units or not self._followers.needs_no_call(each) for each in known.values()):
             return False
         if rights is None and any(each is not None and each.submit == ADMINS for each in known.values()):
             return False
@@ -206,12 +206,12 @@ class Submitter:
         lifetime = self._config.idempotency_lifetime
         row = None
         while row is None:
-            row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.asked())
+            row = await tx.fetchrow(CLAIM_KEY, user_id, draft.key, draft.task_id, lifetime, *draft.digested())
             assert row is not None
             digest = row["digest"]
             if row["request_hash"] is None:
-                # Somebody else's, committed while we waited for it: now it can be seen. Nothing there: it was removed
-                # just now, as keys are that have served their time.
+                # Another transaction's, committed while we waited: now it is visible. No row: the key had expired
+                # and was removed just now.
                 row = await tx.fetchrow(FIND_KEY, user_id, draft.key)
         if row["request_hash"] != digest:
             raise IdempotencyKeyReused(f"The idempotency key {draft.key!r} was used for another task.")
@@ -296,7 +296,7 @@ def check_spec(spec: TaskSpec) -> None:
         raise TaskSpecInvalid("priority must lie between -1,000,000 and 1,000,000.")
     if spec.max_attempts is not None and not 1 <= spec.max_attempts <= 1000:
         raise TaskSpecInvalid("max_attempts must lie between 1 and 1000.")
-    if spec.timeout is not None and not _NOTHING < spec.timeout <= LONGEST_TIMEOUT:
+    if spec.timeout is not None and not _NOTHING < spec.timeout <= MAX_TIMEOUT:
         raise TaskSpecInvalid("timeout must be longer than nothing, and a year at most.")
     if spec.run_at is not None:
         _check_time(spec.run_at)

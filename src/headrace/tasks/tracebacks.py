@@ -12,8 +12,8 @@ _PACKAGES = ("/site-packages/", "/dist-packages/", "/lib/python3.", "/src/headra
 
 
 def for_users(text: str | None) -> str | None:
-    """The text with the handler's own frames alone, each file by its name: where things lie on the worker's machine,
-    and what runs there besides, is for whoever runs it."""
+    """The text with the handler's own frames alone, each file by its name: paths on the worker's machine and the code
+    around the handler are for the operator."""
     if text is None or 'File "' not in text:
         return text
     kept: list[str] = []

@@ -44,7 +44,7 @@ def check_used(type_name: str, used: object, held: int | None) -> None:
     """Refuse what a handler cannot have used: ``held`` units are set aside for its task, None if it costs nothing."""
     check_count(used)
     if held is None:
-        raise UnitsRefused(f"{type_name} costs nothing: give its type units before saying what was used.")
+        raise UnitsRefused(f"{type_name} costs nothing: declare units for its type before reporting their use.")
     if isinstance(used, int) and used > held:
         raise UnitsRefused(
             f"{held} units are held for this task; it cannot have used {used}. Hold more when it is submitted.",
@@ -54,6 +54,6 @@ def check_used(type_name: str, used: object, held: int | None) -> None:
 
 
 def check_count(used: object) -> None:
-    """Refuse what is no number of units: from a child anything may come, True too."""
+    """Refuse an invalid number of units: a child may send any value, True too."""
     if type(used) is not int or used < 0:
         raise UnitsRefused(f"Units are a whole number from 0 on, not {used!r}.")

@@ -16,13 +16,13 @@ from headrace.tasks.store import workers as workers_store
 from headrace.tasks.store.obstacles import LimitScope, QueuePosition, Waiting
 from headrace.tasks.store.workers import SeenWorker
 
-_MOST_WORKERS = 1000
+_MAX_WORKERS = 1000
 _NAMES = 20
 _ORDINARY_S = 0.5  # a transaction that has locked units for less is ordinary work
 
 
 class Code(StrEnum):
-    """What it is; programs decide by this."""
+    """The kind of reason, for programs."""
 
     OVER = "over"
     RUNNING = "running"
@@ -54,14 +54,14 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A task's status, and why it is not running; the first reason is the one to look at first."""
+    """A task's status, and the reasons why it is not running, the most important first."""
 
     task: Task
     reasons: Sequence[Reason]
 
 
 async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
-    """Why this task is not running. What keeps it from starting comes first, then what goes before it."""
+    """Why this task is not running. Obstacles to its start come first, then the tasks ahead of it."""
     task = await get_task(tx, caller, task_id)
     standing = await store.find_position(tx, task.id)
     if standing is None:
@@ -81,33 +81,33 @@ async def explain(tx: Tx, caller: Caller, task_id: str) -> Explanation:
     workers = await _at_work(tx)
     fit = [each for each in workers if _fits(each, standing.task_type, standing.queue, standing.labels)]
     if not fit:
-        reasons.append(await _nobody(tx, standing.task_type, standing.queue, standing.labels, workers))
+        reasons.append(await _no_worker(tx, standing.task_type, standing.queue, standing.labels, workers))
     reasons += await _limits(tx, standing)
     if not reasons:
         reasons = await _its_turn(tx, standing, fit)
     return Explanation(task, reasons)
 
 
-async def nobody_takes(tx: Tx, task_type: str, queue: str, labels: Mapping[str, str]) -> Reason | None:
+async def explain_no_worker(tx: Tx, task_type: str, queue: str, labels: Mapping[str, str]) -> Reason | None:
     """Why no worker that is alive would take such a task; None if one would."""
     workers = await _at_work(tx)
     if any(_fits(each, task_type, queue, labels) for each in workers):
         return None
-    return await _nobody(tx, task_type, queue, labels, workers)
+    return await _no_worker(tx, task_type, queue, labels, workers)
 
 
 async def stranded(tx: Tx, *, for_longer_than: timedelta) -> list[tuple[Waiting, Reason]]:
     """Kinds of tasks that wait and that no worker that is alive would take, with why."""
     workers = await _at_work(tx)
     return [
-        (each, await _nobody(tx, each.task_type, each.queue, each.labels, workers))
+        (each, await _no_worker(tx, each.task_type, each.queue, each.labels, workers))
         for each in await store.list_waiting(tx, for_longer_than=for_longer_than)
         if not any(_fits(worker, each.task_type, each.queue, each.labels) for worker in workers)
     ]
 
 
 async def _at_work(tx: Tx) -> Sequence[SeenWorker]:
-    return [each for each in await workers_store.list_workers(tx, limit=_MOST_WORKERS) if each.takes_tasks]
+    return [each for each in await workers_store.list_workers(tx, limit=_MAX_WORKERS) if each.takes_tasks]
 
 
 def _not_waiting(task: Task) -> Reason:
@@ -123,7 +123,7 @@ def _not_waiting(task: Task) -> Reason:
     if task.cancel_requested_at is not None:
         return Reason(
             Code.STOPPING,
-            f"It runs on {task.worker_id}, and was told to stop at {_time(task.cancel_requested_at)}.",
+            f"It runs on {task.worker_id}, and was asked to stop at {_time(task.cancel_requested_at)}.",
             {**facts, "cancel_requested_at": task.cancel_requested_at},
         )
     return Reason(Code.RUNNING, f"It is running: on {task.worker_id} since {_time(task.started_at)}.", facts)
@@ -172,7 +172,7 @@ def _fits(worker: SeenWorker, task_type: str, queue: str, labels: Mapping[str, s
     return task_type in worker.types and worker.takes_queue(queue) and worker.has_labels(labels)
 
 
-async def _nobody(
+async def _no_worker(
     tx: Tx, task_type: str, queue: str, labels: Mapping[str, str], workers: Sequence[SeenWorker]
 ) -> Reason:
     """Why no worker takes it: the first thing that none of them has."""
@@ -237,7 +237,7 @@ async def _limits(tx: Tx, standing: QueuePosition) -> list[Reason]:
 
 
 async def _its_turn(tx: Tx, standing: QueuePosition, fit: Sequence[SeenWorker]) -> list[Reason]:
-    """Nothing keeps it from starting: is it the workers, or what goes before it?"""
+    """Nothing blocks its start: is it the workers, or the tasks ahead of it?"""
     reasons = []
     taken = [each.slots_for(standing.task_type) for each in fit]
     slots, running = sum(size for size, _ in taken), sum(busy for _, busy in taken)

@@ -16,7 +16,7 @@ class ReasonOut(Answer):
 
 
 class WhyOut(Answer):
-    """Why a task is not running. The first reason is the one to look at first."""
+    """Why a task is not running, the most important reason first."""
 
     task_id: str = Field(examples=[TASK_ID])
     status: TaskStatus

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from standardwebhooks import Webhook
-
-from headrace import __version__, clock
+from headrace import __version__, clock, extras
 from headrace.webhooks.secrets import Secret
 
 USER_AGENT = f"Headrace/{__version__}"
@@ -16,7 +14,8 @@ class Signer:
     moment."""
 
     def __init__(self, secrets: Sequence[Secret]) -> None:
-        self._keys = [Webhook(secret.key) for secret in secrets]
+        webhook = extras.load("standardwebhooks", extra="server").Webhook
+        self._keys = [webhook(secret.key) for secret in secrets]
 
     def headers(self, event_id: str, body: str, *, now: datetime | None = None) -> dict[str, str]:
         """The signature headers. The id is the event's: it is the same in every attempt."""

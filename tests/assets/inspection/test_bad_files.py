@@ -82,7 +82,7 @@ async def test_a_file_that_crashes_its_reader_is_refused_and_the_child_replaced(
         await asyncio.sleep(0.2)
         os.kill(child, signal.SIGSEGV)
         os.kill(child, signal.SIGCONT)
-        with pytest.raises(InspectionCrashed, match="made the program crash"):
+        with pytest.raises(InspectionCrashed, match="crashed the program"):
             await inspection
         assert (await inspector.inspect(path, limits=LIMITS)).width == 96
         assert inspector.pids != {child}

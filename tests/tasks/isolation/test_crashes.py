@@ -45,7 +45,9 @@ async def test_a_child_killed_by_somebody_else_is_not_taken_for_one_that_we_kill
     run = asyncio.create_task(stand.run("waits", str(tmp_path / "pid")))
     (pid,) = await appearing(tmp_path / "pid")
     os.kill(pid, signal.SIGKILL)
-    with pytest.raises(Crashed, match="killed by SIGKILL, and not by its worker: the memory ran out, or somebody"):
+    with pytest.raises(
+        Crashed, match="killed by SIGKILL, and not by its worker: the memory ran out, or another process"
+    ):
         await run
 
 

@@ -59,7 +59,7 @@ class Machine(Moves):
     @rule(choice=CHOICE, verb=st.sampled_from(["progress", "log"]))
     def report(self, choice: int, verb: str) -> None:
         worker, claim = self._claim(choice)
-        known = claim.start_told
+        known = claim.start_reported
 
         def fits(model: Model, said: str) -> None:
             if verb == "progress" and not known:

@@ -9,6 +9,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end -}}
 
+{{- define "headrace.mediaImage" -}}
+{{ include "headrace.image" . }}{{ .Values.image.mediaSuffix }}
+{{- end -}}
+
 {{- /* Processes read their settings when they start: other settings take other pods. */ -}}
 {{- define "headrace.annotations" -}}
 checksum/settings: {{ .Values.settings | toYaml | sha256sum | quote }}
@@ -50,7 +54,6 @@ volumes:
 {{- end -}}
 
 {{- define "headrace.container" -}}
-image: {{ include "headrace.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false

@@ -1,4 +1,4 @@
-"""ZIP archives of strangers: what is in them, before any of it is unpacked."""
+"""Untrusted ZIP archives: their contents, before anything is unpacked."""
 
 import zipfile
 import zlib
@@ -10,17 +10,17 @@ from headrace.assets.inspection.errors import FileBomb, FileDamaged, FileEncrypt
 from headrace.assets.inspection.model import FileLimits
 from headrace.assets.inspection.source import Source
 
-_MOST_ENTRIES = 50_000
+_MAX_ENTRIES = 50_000
 _ENCRYPTED = 0x1
-# Deflate packs at most a thousandfold, and documents' XML seldom fiftyfold; what is small may be packed as it likes.
+# Deflate packs at most a thousandfold, and documents' XML seldom fiftyfold; small entries may have any ratio.
 _RATIO, _SMALL = 200, 32 * 1024**2
-_MOST_XML = 32 * 1024**2
+_MAX_XML_BYTES = 32 * 1024**2
 _PIECE = 1 << 20
 _XML_ENDINGS = (".xml", ".rels", ".vml")
 _DECLARATIONS = tuple(
     word.encode(encoding) for word in ("<!DOCTYPE", "<!ENTITY") for encoding in ("utf-8", "utf-16-le", "utf-16-be")
 )
-_LONGEST_DECLARATION = max(map(len, _DECLARATIONS))
+_MAX_DECLARATION_BYTES = max(map(len, _DECLARATIONS))
 _ENTITIES = "A part of the file declares XML entities, which no presentation does: save it again and upload that."
 
 
@@ -39,7 +39,7 @@ def opened(source: Source, limits: FileLimits) -> Iterator[zipfile.ZipFile]:
 
 def _check(archive: zipfile.ZipFile, source: Source, limits: FileLimits) -> None:
     entries = archive.infolist()
-    if len(entries) > _MOST_ENTRIES:
+    if len(entries) > _MAX_ENTRIES:
         raise FileBomb(entries=len(entries))
     if any(entry.flag_bits & _ENCRYPTED for entry in entries):
         raise FileEncrypted
@@ -69,7 +69,7 @@ def check_entries(archive: zipfile.ZipFile) -> None:
                 while piece := file.read(_PIECE):
                     if is_xml and _declares_entities(last + piece):
                         raise FileBomb(_ENTITIES)
-                    last = piece[-_LONGEST_DECLARATION:]
+                    last = piece[-_MAX_DECLARATION_BYTES:]
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as exc:
         raise FileDamaged from exc
     except NotImplementedError as exc:  # packed in a way that no presentation is
@@ -86,7 +86,7 @@ def read_xml(archive: zipfile.ZipFile, name: str) -> ET.Element | None:
         entry = archive.getinfo(name)
     except KeyError:
         return None
-    if entry.file_size > _MOST_XML:
+    if entry.file_size > _MAX_XML_BYTES:
         raise FileBomb(unpacked_bytes=entry.file_size)
     try:
         text = archive.read(entry)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from headrace.assets.inspection.errors import FileDamaged, FileTruncated
 from headrace.assets.inspection.source import Source
 
-_MOST_BOXES = 100_000  # a fragmented video has two for each second or so
+_MAX_BOXES = 100_000  # a fragmented video has two for each second or so
 # Some writers count a box's header twice. Players do not mind, and no frame is lost by it.
 _MISCOUNT = 64
 _PADDING = frozenset({b"free", b"skip", b"wide", b"uuid", b"udta", b"\0\0\0\0"})
@@ -49,7 +49,7 @@ def read_layout(source: Source) -> Layout:
             break
         boxes.append(box)
         at = box.end
-        if len(boxes) > _MOST_BOXES:
+        if len(boxes) > _MAX_BOXES:
             raise FileDamaged
     return Layout(tuple(boxes), at)
 

@@ -1,15 +1,15 @@
-"""Why a file is not taken. Each has a stable code, and its message says what to do.
+"""Reasons to refuse a file. Each has a stable code, and its message says what to do.
 
 Invalid
 └── FileRefused
-    ├── FileEmpty, FileTruncated, FileDamaged       there is nothing, not all, or nonsense in it
+    ├── FileEmpty, FileTruncated, FileDamaged       it is empty, incomplete or broken
     ├── FileUnknown, FileUnsupported, FileMismatch  it is something else
     ├── FileEncrypted                               it needs a password
     ├── FileTooLarge, FileTooManyPixels, FileTooManyPages, FileTooManyFrames, FileTooLong      beyond the plan
     ├── FileBomb, FilePolyglot                      made to harm
-    └── InspectionTimeout, InspectionMemory, InspectionCrashed      nobody can say: looking took too much
+    └── InspectionTimeout, InspectionMemory, InspectionCrashed      unknown: inspecting it took too much
 Exhausted
-└── InspectionBusy                                  too many files wait to be looked into
+└── InspectionBusy                                  too many files wait for inspection
 Unavailable
 └── InspectionStopped                               not the file's fault
 """
@@ -26,7 +26,7 @@ class FileRefused(Invalid):
 
 
 class FileEmpty(FileRefused):
-    """The file has no bytes: choose it again, and look whether it is empty on your disk, too."""
+    """The file has no bytes: choose it again, and check whether it is empty on your disk, too."""
 
     code = "file_empty"
 
@@ -38,7 +38,7 @@ class FileUnknown(FileRefused):
 
 
 class FileUnsupported(FileRefused):
-    """The kind of file is taken, but not with this content: save it anew with a usual program and send that."""
+    """The kind of file is taken, but not with this content: save it again with a usual program and send that."""
 
     code = "file_unsupported"
 
@@ -50,7 +50,7 @@ class FileTruncated(FileRefused):
 
 
 class FileDamaged(FileRefused):
-    """The file is damaged and cannot be read: open it in the program that made it, save it anew and send that."""
+    """The file is damaged and cannot be read: open it in the program that made it, save it again and send that."""
 
     code = "file_damaged"
 
@@ -92,37 +92,37 @@ class FileTooLong(FileRefused):
 
 
 class FileBomb(FileRefused):
-    """The file unpacks to far more than it seems to hold, as if made to harm: save it anew with a usual program."""
+    """The file unpacks to far more than it seems to hold, as if made to harm: save it again with a usual program."""
 
     code = "file_bomb"
 
 
 class FilePolyglot(FileRefused):
-    """The file is two kinds of file at once, which hides one of them: save it anew with a usual program."""
+    """The file is two kinds of file at once, which hides one of them: save it again with a usual program."""
 
     code = "file_polyglot"
 
 
 class FileMismatch(FileRefused):
-    """The file is not what it was said to be: send it under its own kind."""
+    """The file is not of the declared kind: send it under its own kind."""
 
     code = "file_mismatch"
 
 
 class InspectionTimeout(FileRefused):
-    """Looking into the file took too long: save it anew with a usual program, or send a smaller one."""
+    """Inspecting the file took too long: save it again with a usual program, or send a smaller one."""
 
     code = "inspection_timeout"
 
 
 class InspectionMemory(FileRefused):
-    """Looking into the file took too much memory: save it anew with a usual program, or send a smaller one."""
+    """Inspecting the file took too much memory: save it again with a usual program, or send a smaller one."""
 
     code = "inspection_memory"
 
 
 class InspectionCrashed(FileRefused):
-    """The file made the program crash that reads it: save it anew with a usual program and send that."""
+    """The file crashed the program that reads it: save it again with a usual program and send that."""
 
     code = "inspection_crashed"
 

@@ -13,6 +13,6 @@ def orientation_of(exif: bytes) -> int:
     try:
         read.load(exif)
         value = read.get(_ORIENTATION, 1)
-    except Exception:  # noqa: BLE001 - broken EXIF makes no broken picture, and Pillow raises what it likes there
+    except Exception:  # noqa: BLE001 - broken EXIF makes no broken picture, and Pillow raises various errors there
         return 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1

@@ -28,7 +28,7 @@ def check_pixels(width: int, height: int, limits: FileLimits) -> None:
     """By what a file declares, before anything is decoded."""
     if width < 1 or height < 1:
         raise FileDamaged(
-            "The file says that it has no pixels: open it in a usual program, save it anew and send that."
+            "The file says that it has no pixels: open it in a usual program, save it again and send that."
         )
     if limits.max_pixels is not None and width * height > limits.max_pixels:
         raise FileTooManyPixels(

@@ -77,7 +77,7 @@ def _skip_extension(data: mmap.mmap, at: int, walk: _Walk) -> int | None:
 def _skip_image(data: mmap.mmap, at: int, walk: _Walk, limits: FileLimits) -> int | None:
     if data[at] != _IMAGE:
         if walk.frames:
-            return None  # nonsense behind whole frames: what came before is shown
+            return None  # garbage behind whole frames: the frames before it are shown
         raise FileDamaged
     if at + 11 > len(data):
         return None

@@ -1,4 +1,4 @@
-"""The place in EXIF: found, and what has to be overwritten so that it is gone."""
+"""The GPS data in EXIF: where it is, and the bytes to overwrite to remove it."""
 
 import struct
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from headrace.assets.inspection.source import Source
 
 _GPS = 0x8825
 _SIZES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8}
-_MOST_DIRECTORIES = 64
-_MOST_VALUE = 65_536
+_MAX_DIRECTORIES = 64
+_MAX_VALUE_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def patches_in_tiff(source: Source, start: int) -> list[Patch]:
     if magic != 42:
         raise FileUnsupported("The place in a BigTIFF cannot be taken out: save it as TIFF of under 4 GB.")
     patches: list[Patch] = []
-    for _ in range(_MOST_DIRECTORIES):
+    for _ in range(_MAX_DIRECTORIES):
         if at == 0:
             break
         directory = _Directory(source, start, at, order)
@@ -53,15 +53,15 @@ class _Directory:
         (self.following,) = struct.unpack(order + "I", following) if len(following) == 4 else (0,)
 
     def patches(self) -> list[Patch]:
-        found = [entry for entry in self.entries if self._tag(entry) == _GPS]
-        if not found:
+        pointers = [entry for entry in self.entries if self._tag(entry) == _GPS]
+        if not pointers:
             return []
         kept = [entry for entry in self.entries if self._tag(entry) != _GPS]
         # The entries behind it move up, the pointer to the next directory with them; the room at the end is zeros.
         shorter = struct.pack(self._order + "H", len(kept)) + b"".join(kept)
-        shorter += struct.pack(self._order + "I", self.following) + bytes(12 * len(found))
+        shorter += struct.pack(self._order + "I", self.following) + bytes(12 * len(pointers))
         patches = [Patch(self.place, shorter)]
-        for entry in found:
+        for entry in pointers:
             (at,) = struct.unpack(self._order + "I", entry[8:12])
             patches += _Directory(self._source, self._start, at, self._order).blanks()
         return patches
@@ -73,7 +73,7 @@ class _Directory:
             _, kind, count = struct.unpack(self._order + "HHI", entry[:8])
             length = _SIZES.get(kind, 0) * count
             (at,) = struct.unpack(self._order + "I", entry[8:12])
-            if 4 < length <= _MOST_VALUE and self._start + at + length <= self._source.size:
+            if 4 < length <= _MAX_VALUE_BYTES and self._start + at + length <= self._source.size:
                 patches.append(Patch(self._start + at, bytes(length)))
         return patches
 

@@ -47,14 +47,14 @@ READERS: dict[Format, Reader] = {
 
 
 def _load_libraries() -> None:
-    """Once in each child; each library is told to be quiet and to leave the limits to us."""
+    """Once in each child: each library is silenced and leaves the limits to us."""
     import av.logging
     import pi_heif
     import pikepdf
     import pypdfium2
     from PIL import Image, ImageFile
 
-    faulthandler.disable()  # a broken file's crash is told by its code, and its trace by nobody
+    faulthandler.disable()  # a broken file's crash is reported by its code, and its trace is not needed
     warnings.simplefilter("ignore")
     Image.MAX_IMAGE_PIXELS = None  # what a file declares was checked against the plan
     ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -73,21 +73,21 @@ def inspect(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, An
     """What the file is."""
     (descriptor,) = context.descriptors
     password = order.pop("password", None)
-    return _told(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order), password)))
+    return _answered(lambda: asdict(_inspect(Source(descriptor), FileLimits(**order), password)))
 
 
 @preloads(_load_libraries)
 def preview(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """A small picture of it."""
     descriptor, target = context.descriptors
-    return _told(lambda: previews.write(Source(descriptor), Format(order["format"]), target, order["longest_side"]))
+    return _answered(lambda: previews.write(Source(descriptor), Format(order["format"]), target, order["longest_side"]))
 
 
 @preloads(_load_libraries)
 def draw_page(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
     """One page of a PDF."""
     descriptor, target = context.descriptors
-    return _told(lambda: previews.write_page(Source(descriptor), order["number"], target, order["longest_side"]))
+    return _answered(lambda: previews.write_page(Source(descriptor), order["number"], target, order["longest_side"]))
 
 
 def as_pdf(_context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def as_pdf(_context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, An
 def strip_location(context: BlockingTaskContext, _order: dict[str, Any]) -> dict[str, Any]:
     """The file without the place where it was taken."""
     descriptor, target = context.descriptors
-    return _told(lambda: {"stripped": location.strip(Source(descriptor), target)})
+    return _answered(lambda: {"stripped": location.strip(Source(descriptor), target)})
 
 
 def _inspect(source: Source, limits: FileLimits, password: str | None) -> Facts:
@@ -119,13 +119,13 @@ def _inspect(source: Source, limits: FileLimits, password: str | None) -> Facts:
     return READERS[kind](source, limits)
 
 
-def _told(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What it gives, or why the file is refused. Libraries raise whatever they like over a broken file."""
+def _answered(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Its result, or the reason to refuse the file. Libraries raise all kinds of errors over a broken file."""
     try:
         return work()
     except FileRefused as exc:
         raise Fatal(exc.message, **{**exc.details, "code": exc.code}) from exc
     except MemoryError:
-        raise  # the child goes, and says so
+        raise  # the child ends, and reports it
     except Exception as exc:
         raise Fatal(FileDamaged().message, code=FileDamaged.code, reason=f"{type(exc).__name__}: {exc}"[:200]) from exc

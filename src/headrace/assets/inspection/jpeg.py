@@ -20,7 +20,7 @@ _FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _DECODABLE = frozenset({0xC0, 0xC1, 0xC2, 0xC9, 0xCA})
 _ALONE = frozenset({0x01, *range(0xD0, 0xD8)})
 # Each scan of a progressive picture goes over all pixels again: cameras and programs write about ten.
-_MOST_SCANS = 500
+_MAX_SCANS = 500
 _GREY = 128  # what a decoder puts where no data is
 
 
@@ -31,7 +31,7 @@ class _Segments:
     frame: int | None = None
     scans: int = 0
     exif: bytes = b""
-    end: int | None = None  # behind the last marker, if it is there
+    end: int | None = None  # behind the last marker, if it exists
 
 
 def inspect(source: Source, limits: FileLimits) -> Facts:
@@ -40,7 +40,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     if segments.frame is None:
         raise FileTruncated if segments.end is None else FileDamaged
     check_pixels(segments.width, segments.height, limits)
-    if segments.scans > _MOST_SCANS:
+    if segments.scans > _MAX_SCANS:
         raise FileBomb(scans=segments.scans)
     if segments.frame not in _DECODABLE:
         raise FileUnsupported("This JPEG is lossless or hierarchical, which no usual program shows: save it as PNG.")
@@ -63,47 +63,47 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
 
 
 def _read_segments(data: mmap.mmap) -> _Segments:
-    found, at = _Segments(), 2
+    segments, at = _Segments(), 2
     while at + 4 <= len(data):
         if data[at] != 0xFF:  # nonsense between segments, which decoders skip
             following = _MARKER.search(data, at)
             if following is None:
-                return found
+                return segments
             at = following.start()
         marker = data[at + 1]
         if marker == 0xFF:
             at += 1
         elif marker == _EOI:
-            found.end = at + 2
-            return found
+            segments.end = at + 2
+            return segments
         elif marker in _ALONE or marker in (0, _SOI):
             at += 2
         else:
-            at = _read_segment(data, at, found)
+            at = _read_segment(data, at, segments)
     if data[at : at + 2] == b"\xff\xd9":
-        found.end = at + 2
-    return found
+        segments.end = at + 2
+    return segments
 
 
-def _read_segment(data: mmap.mmap, at: int, found: _Segments) -> int:
-    """Take what it says; gives where the next marker is."""
+def _read_segment(data: mmap.mmap, at: int, segments: _Segments) -> int:
+    """Read the segment; gives the position of the next marker."""
     marker, length = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
     body = at + 4
-    if marker in _FRAMES and found.frame is None:
-        found.frame = marker
-        found.height = int.from_bytes(data[body + 1 : body + 3], "big")
-        found.width = int.from_bytes(data[body + 3 : body + 5], "big")
-    elif marker == _APP1 and not found.exif and data[body : body + 6] == b"Exif\0\0":
-        found.exif = data[body + 6 : at + 2 + length]
+    if marker in _FRAMES and segments.frame is None:
+        segments.frame = marker
+        segments.height = int.from_bytes(data[body + 1 : body + 3], "big")
+        segments.width = int.from_bytes(data[body + 3 : body + 5], "big")
+    elif marker == _APP1 and not segments.exif and data[body : body + 6] == b"Exif\0\0":
+        segments.exif = data[body + 6 : at + 2 + length]
     if marker != _SOS:
         return at + 2 + max(length, 2)
-    found.scans += 1
+    segments.scans += 1
     following = _MARKER.search(data, at + 2 + length)
     return len(data) if following is None else following.start()
 
 
 def _decode(source: Source, *, complete: bool) -> str:
-    """Decode an eighth of it, which reads all the data; gives the mode. Without its end, what is missing shows grey."""
+    """Decode an eighth of it, which reads all the data; gives the mode. Without its end, the missing part is grey."""
     from PIL import Image
 
     file: Any = source.open() if complete else io.BytesIO(source.read_at(0, source.size) + b"\xff\xd9")

@@ -1,6 +1,6 @@
-"""Taking out where a picture or video was made. The bytes are overwritten in place: no pixel is packed anew.
+"""Removing the place of a picture or video. The bytes are overwritten in place: no pixel is compressed again.
 
-EXIF        the entry that points to the place goes from its directory, what it points to is filled with zeros
+EXIF        the entry that points to the place goes from its directory, its target is filled with zeros
 XMP         GPS properties are filled with spaces
 MP4, MOV    boxes that hold a place become empty ones; places in Apple's key list are filled with spaces
 """
@@ -25,7 +25,7 @@ _XMP = re.compile(rb"<x:xmpmeta.*?</x:xmpmeta>|<rdf:RDF.*?</rdf:RDF>", re.DOTALL
 _XMP_PLACE = re.compile(rb"<exif:GPS(\w+)[^>]*>.*?</exif:GPS\1>|\bexif:GPS\w+\s*=\s*(?:\"[^\"]*\"|'[^']*')", re.DOTALL)
 _PLACE_BOX = re.compile(rb"(....)(\xa9xyz|loci)", re.DOTALL)
 _ISO6709 = re.compile(rb"[+-]\d{2,7}(?:\.\d+)?[+-]\d{3,8}(?:\.\d+)?(?:[+-]\d+(?:\.\d+)?)?(?:CRS\w+)?/")
-_MOST_MOOV = 256 * 1024**2
+_MAX_MOOV_BYTES = 256 * 1024**2
 _PICTURES = (Format.JPEG, Format.WEBP, Format.TIFF, Format.HEIC)
 
 
@@ -109,10 +109,10 @@ def _in_png(source: Source) -> list[Patch]:
         length, kind = int.from_bytes(head[:4], "big"), head[4:]
         if kind in (b"eXIf", b"iTXt", b"tEXt") and at + 12 + length <= source.size:
             body = source.read_at(at + 8, length)
-            found = [Patch(at + 8 + patch.offset, patch.content) for patch in _in_xmp(body, 0, length)]
+            patched = [Patch(at + 8 + patch.offset, patch.content) for patch in _in_xmp(body, 0, length)]
             if kind == b"eXIf":
-                found += patches_in_tiff(source, at + 8)
-            patches += _with_checksum(found, at, kind + body)
+                patched += patches_in_tiff(source, at + 8)
+            patches += _with_checksum(patched, at, kind + body)
         at += 12 + length
     return patches
 
@@ -131,7 +131,7 @@ def _with_checksum(patches: list[Patch], chunk: int, content: bytes) -> list[Pat
 def _in_boxes(source: Source) -> list[Patch]:
     patches = []
     for box in read_layout(source).boxes:
-        if box.kind in (b"moov", b"udta", b"meta", b"uuid") and box.size <= _MOST_MOOV:
+        if box.kind in (b"moov", b"udta", b"meta", b"uuid") and box.size <= _MAX_MOOV_BYTES:
             data = source.read_at(box.offset, box.size)
             for patch in (*_place_boxes(data, 0, len(data)), *_in_xmp(data, 0, len(data)), *_apple_places(data)):
                 patches.append(Patch(box.offset + patch.offset, patch.content))  # noqa: PERF401 - reads better

@@ -38,7 +38,7 @@ def _read_length(source: Source, at: int) -> tuple[int | None, int]:
 
 
 def _width(source: Source, at: int, *, most: int) -> int:
-    """Of a number whose first bit that is set says how many bytes it has."""
+    """The length in bytes of a number, which its first set bit gives."""
     first = source.read_at(at, 1)
     if not first:
         raise FileTruncated

@@ -1,4 +1,4 @@
-"""What is known of a file after it was looked into, and how much of one is taken."""
+"""The facts of an inspected file, and the limits of an accepted one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ MEDIA = (MediaType.IMAGE, MediaType.VIDEO, MediaType.PDF, MediaType.PPT)
 
 
 class Format(StrEnum):
-    """What is taken. Anything else is ``file_unknown``."""
+    """The accepted kinds. Anything else is ``file_unknown``."""
 
     JPEG = "jpeg"
     PNG = "png"
@@ -90,12 +90,12 @@ PRESENTATIONS_MIME = frozenset(PRESENTATIONS.values())
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a file is. What its kind does not have is None: a picture has no pages, a presentation no pixels.
+    """The facts of a file. Facts that its kind lacks are None: a picture has no pages, a presentation no pixels.
 
-    ``width`` and ``height`` are as stored; ``orientation`` is EXIF's number (1 to 8) of how they are to be turned, for
+    ``width`` and ``height`` are as stored; ``orientation`` is EXIF's number (1 to 8) of their rotation, for
     a video the one that stands for its rotation. ``pages`` counts a presentation's slides, too. ``frames`` is 1 for a
     still picture; a video's may be estimated, then ``details["frames_estimated"]`` is true. ``details`` is JSON with
-    what only some kinds have, and ``details["notes"]`` lists what is odd about the file, by words of ``Note``.
+    the facts of some kinds only, and ``details["notes"]`` lists oddities of the file, by words of ``Note``.
     """
 
     media_type: MediaType
@@ -113,16 +113,16 @@ class Facts:
 
 
 class Note(StrEnum):
-    """What is odd about a file that is taken nevertheless."""
+    """Oddities of an accepted file."""
 
     REPAIRED = "repaired"  # its structure was broken and could be put together again
     NO_END = "no_end"  # its last bytes are missing, and nothing that matters with them
-    BYTES_BEHIND = "bytes_behind"  # something follows its end that readers do not look at
+    BYTES_BEHIND = "bytes_behind"  # data follows its end that readers ignore
     BYTES_BEFORE = "bytes_before"  # something comes before its beginning
     MACROS = "macros"  # it brings programs along; nothing here ever runs them
-    LOCKED = "locked"  # only a password shows what is in it
+    LOCKED = "locked"  # its contents need a password
     PARTLY_UNREADABLE = "partly_unreadable"  # some pages or frames cannot be shown
-    RIGHTS = "rights"  # it opens without a password, but its owner restricts what may be done with it
+    RIGHTS = "rights"  # it opens without a password, but its owner restricts its use
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ class FileLimits:
     max_pages: int | None = 2_000  # of a PDF or a multi-page TIFF, and slides
     max_seconds: int | None = 2 * 3600
     max_frames: int | None = 2_000  # of an animated picture
-    max_unpacked_bytes: int | None = 4 * 1024**3  # of what lies packed in a presentation, altogether
+    max_unpacked_bytes: int | None = 4 * 1024**3  # of packed content in a presentation, altogether
 
 
 # By MIME type, the formats of slides.

@@ -1,6 +1,6 @@
 """LibreOffice, which turns presentations into other kinds of files.
 
-LibreOffice is a large program that reads a stranger's file. It is given a folder with a copy of that file, and nothing
+LibreOffice is a large program that reads an untrusted file. It gets a folder with a copy of that file, and nothing
 else: no other file, no network, no process, and limits of its own (``tasks.isolation.foreign``).
 """
 
@@ -32,13 +32,13 @@ class OfficeUnconfined(OfficeMissing):
 
 
 class OfficeFailed(Exception):
-    """It made nothing of the file."""
+    """It could not convert the file."""
 
 
 @contextmanager
 def converted(source: str, ending: str, *, kind: str | None = None, within: str | None = None) -> Iterator[Path]:
-    """The presentation in another format, as a file that vanishes afterwards; ``within`` is where it lies meanwhile,
-    ``kind`` what it is where its name does not say so.
+    """The presentation in another format, as a temporary file; ``within`` is its folder,
+    ``kind`` its kind where its name does not show it.
 
     Raises ``OfficeMissing`` and ``OfficeFailed``.
     """
@@ -63,15 +63,15 @@ def converted(source: str, ending: str, *, kind: str | None = None, within: str 
 
 def _program() -> str:
     """LibreOffice itself: the launcher beside it wants its socket in a folder that everybody shares."""
-    found = next((path for name in _PROGRAMS if (path := shutil.which(name, path=_SEARCH_PATH))), None)
-    if found is None:
+    program = next((path for name in _PROGRAMS if (path := shutil.which(name, path=_SEARCH_PATH))), None)
+    if program is None:
         raise OfficeMissing
-    itself = Path(found).resolve().with_name("soffice.bin")
-    return str(itself) if itself.is_file() else found
+    itself = Path(program).resolve().with_name("soffice.bin")
+    return str(itself) if itself.is_file() else program
 
 
 def _run(program: str, copy: Path, ending: str, folder: str) -> "subprocess.CompletedProcess[bytes]":
-    # A profile of its own: the user's may be open in a window, and is nobody's business here.
+    # A profile of its own: the user's may be open in a window, and is private.
     command = [
         sys.executable, "-P", "-m", "headrace.tasks.isolation.foreign", folder,
         program, f"-env:UserInstallation={Path(folder, 'profile').as_uri()}", "--headless", "--norestore",

@@ -10,7 +10,7 @@ from headrace.assets.inspection.source import Source
 _END, _FREE, _HIGHEST = 0xFFFFFFFE, 0xFFFFFFFF, 0xFFFFFFFA
 _STREAM, _ROOT = 2, 5
 _ENTRY = 128
-_MOST_ENTRIES = 100_000
+_MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Container:
                 name = raw[: max(0, min(length, 64) - 2)].decode("utf-16-le", "replace")
                 yield _Entry(name, kind, begin, size)
                 count += 1
-                if count > _MOST_ENTRIES:
+                if count > _MAX_ENTRIES:
                     raise FileDamaged
 
     def _read_small(self, start: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""PDF: its pages, whether it can be opened without a password, and whether somebody signed it."""
+"""PDF: its pages, whether it opens without a password, and whether it is signed."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
 
 _DEEPEST = 32
-_MOST_FIELDS = 5_000
-_MOST_POINTS = 1_000_000
+_MAX_FIELDS = 5_000
+_MAX_POINTS = 1_000_000
 _NEEDS_CERTIFICATE = ("unsupported encryption filter", "/Adobe.PubSec")
 
 
 def inspect(source: Source, limits: FileLimits, password: str | None = None) -> Facts:
-    """What it is; of one that is locked no more than that, unless the password opens it (``FileEncrypted`` if not)."""
+    """The facts of a PDF; of a locked one only that, unless the password opens it (``FileEncrypted`` if not)."""
     import pikepdf
 
     check_hidden(source)
@@ -45,7 +45,7 @@ def _read(document: Any, source: Source, limits: FileLimits) -> Facts:
     pages = len(document.pages)
     check_pages(pages, limits)
     if pages == 0:
-        raise FileDamaged("The PDF has no page: open it in the program that made it, save it anew and send that.")
+        raise FileDamaged("The PDF has no page: open it in the program that made it, save it again and send that.")
     size = _page_size(document)
     root = document.Root
     notes = [Note.REPAIRED] * bool(document.get_warnings())
@@ -92,7 +92,7 @@ def _page_size(document: Any) -> tuple[float, float] | None:
     except (ArithmeticError, AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError):
         return None
     width, height = width * unit, height * unit
-    if not (0 < width < _MOST_POINTS and 0 < height < _MOST_POINTS):
+    if not (0 < width < _MAX_POINTS and 0 < height < _MAX_POINTS):
         return None
     width, height = (height, width) if turned else (width, height)
     return round(width, 2), round(height, 2)
@@ -132,7 +132,7 @@ def _is_signed(root: Any) -> bool:
     if _has(root, "/Perms", "/DocMDP"):
         return True
     fields = _get(_get(root, "/AcroForm"), "/Fields")
-    left = [_MOST_FIELDS]
+    left = [_MAX_FIELDS]
     return fields is not None and _any_signature(fields, left, 0)
 
 
@@ -183,7 +183,7 @@ def _by_drawing(source: Source, limits: FileLimits, why: Exception) -> Facts:
             document.close()
     except (pypdfium2.PdfiumError, ValueError, IndexError):
         raise _unreadable(source) from why
-    if not (0 < width < _MOST_POINTS and 0 < height < _MOST_POINTS):
+    if not (0 < width < _MAX_POINTS and 0 < height < _MAX_POINTS):
         raise _unreadable(source) from why
     return facts(
         Format.PDF,

@@ -17,7 +17,7 @@ _MODES = {0: "grey", 2: "rgb", 3: "palette", 4: "grey+alpha", 6: "rgb+alpha"}
 # The seven passes of an interlaced picture: first column and row, steps.
 _PASSES = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 _PIECE = 1 << 20
-_MOST_CHUNKS = 1_000_000
+_MAX_CHUNKS = 1_000_000
 _LAST_FILTER = 4
 _PALETTE = 3
 
@@ -48,7 +48,7 @@ class _Header:
 
 @dataclass(slots=True)
 class _Rows:
-    """Unpacks the rows as they come, counts them and looks at their filters."""
+    """Unpacks the rows as they come, counts them and checks their filters."""
 
     header: _Header
     unpacked: int = 0
@@ -92,12 +92,12 @@ class _Reading:
 def inspect(source: Source, limits: FileLimits) -> Facts:
     reading = _Reading()
     at = 8
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         at = _read_chunk(source, at, reading, limits)
         if reading.end is not None:
             break
     else:
-        raise FileBomb(chunks=_MOST_CHUNKS)
+        raise FileBomb(chunks=_MAX_CHUNKS)
     rows = reading.rows
     if rows is None or not rows.complete:
         raise FileDamaged

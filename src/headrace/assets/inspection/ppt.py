@@ -13,7 +13,7 @@ from headrace.assets.inspection.source import Source
 _DOCUMENT, _LIST, _SLIDE_PLACE, _DOCUMENT_ATOM = 0x03E8, 0x0FF0, 0x03F3, 0x03E9
 _SLIDES_LISTED = 0  # the list's instance: 0 slides, 1 masters, 2 notes
 _ENCRYPTED_TOKEN = 0xF3D1C4DF
-_MOST_BYTES = 256 * 1024**2
+_MAX_BYTES = 256 * 1024**2
 _MASTER_UNITS = 576  # to the inch
 _EMU = 914_400
 _OLD_NAMES = frozenset({"PP40", "Header", "Text_Content", "PersistentStorage Directory"})
@@ -29,7 +29,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
     check_hidden(source)
     if "EncryptedSummary" in names or any(map(_is_encrypted, container.read("Current User", 4096))):
         raise FileEncrypted
-    found = [_read_document(stream) for stream in container.read("PowerPoint Document", _MOST_BYTES)]
+    found = [_read_document(stream) for stream in container.read("PowerPoint Document", _MAX_BYTES)]
     document = next(filter(None, found), None)
     if document is None:
         raise _too_old() if names & _OLD_NAMES else FileDamaged()
@@ -61,7 +61,7 @@ def _is_encrypted(current_user: bytes) -> bool:
 def _read_document(stream: bytes) -> tuple[int, tuple[int, int] | None] | None:
     """How many slides, and how large; None if it is no presentation.
 
-    Each time it is saved the document is appended anew: the last one counts.
+    Each save appends the document again: the last one counts.
     """
     documents = [(begin, end) for kind, _, begin, end in _records(stream, 0, len(stream)) if kind == _DOCUMENT]
     if not documents:

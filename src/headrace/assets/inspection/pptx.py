@@ -27,7 +27,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
         main, mime_type = _main_part(archive, names)
         presentation = archives.read_xml(archive, main)
         if presentation is None:
-            raise FileDamaged("The presentation itself is missing in the file: save it anew and send that.")
+            raise FileDamaged("The presentation itself is missing in the file: save it again and send that.")
         slides = _count(presentation, "sldId")
         check_pages(slides, limits)
         archives.check_entries(archive)
@@ -68,7 +68,7 @@ def _by_default(types: ET.Element, archive: zipfile.ZipFile, seen: list[str]) ->
         if any(word in kind.lower() for kind in seen):
             raise FileUnknown(f"This is {name}, which is not taken: save it as PDF and send that.")
     if any("presentationml" in kind for kind in seen):
-        raise FileDamaged("The presentation itself is missing in the file: save it anew and send that.")
+        raise FileDamaged("The presentation itself is missing in the file: save it again and send that.")
     raise FileUnsupported("This is an Office file, but no presentation: save it as PDF and send that.")
 
 

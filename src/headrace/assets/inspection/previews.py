@@ -13,10 +13,10 @@ from headrace.assets.inspection.source import Source
 
 _QUALITY = 80
 _SHEET = (255, 255, 255)
-_FRAMES_LOOKED_AT = 90
+_MAX_FRAMES_READ = 90
 _CONTENT = 12  # the spread of brightness, of 255, from which on a frame shows something
-_MOST_THUMBNAIL = 8 * 1024**2
-_MOST_SIDE = 4096
+_MAX_THUMBNAIL_BYTES = 8 * 1024**2
+_MAX_SIDE_PX = 4096
 _VIDEOS = (Format.MP4, Format.MOV, Format.MKV, Format.WEBM)
 _PICTURES = {Format.JPEG: "JPEG", Format.PNG: "PNG", Format.WEBP: "WEBP", Format.TIFF: "TIFF", Format.GIF: "GIF"}
 _WIDE = (1280, 720)
@@ -36,7 +36,7 @@ def write(source: Source, kind: Format, target: int, longest_side: int) -> dict[
 
 
 def write_page(source: Source, number: int, target: int, longest_side: int) -> dict[str, Any]:
-    """Draw one page of a PDF and write it as WebP; says how many there are. Of one that is not there nothing."""
+    """Draw one page of a PDF and write it as WebP; gives the number of pages. A missing page writes nothing."""
     import pypdfium2
 
     try:
@@ -62,7 +62,7 @@ def _pack(picture: Any, target: int) -> None:
 
 
 def _small(source: Source, kind: Format, longest_side: int) -> Any:
-    side = max(16, min(longest_side, _MOST_SIDE))
+    side = max(16, min(longest_side, _MAX_SIDE_PX))
     picture = _upright(source, kind, side)
     picture.thumbnail((side, side))
     return _in_colours(picture)
@@ -108,7 +108,7 @@ def _eight_bits(picture: Any) -> Any:
 
 
 def _in_colours(picture: Any) -> Any:
-    """As RGB; what is transparent stays so, which WebP can do."""
+    """As RGB; transparency stays, which WebP supports."""
     has_alpha = picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info
     return picture.convert("RGBA" if has_alpha else "RGB")
 
@@ -131,9 +131,9 @@ def _frame(source: Source, kind: Format) -> Any:
                 spread = _spread(frame)
                 if best is None or spread > best[0]:
                     best = (spread, frame.to_image(), int(frame.rotation))
-                if spread >= _CONTENT or looked_at >= _FRAMES_LOOKED_AT:
+                if spread >= _CONTENT or looked_at >= _MAX_FRAMES_READ:
                     break
-            if best is not None and (best[0] >= _CONTENT or looked_at >= _FRAMES_LOOKED_AT):
+            if best is not None and (best[0] >= _CONTENT or looked_at >= _MAX_FRAMES_READ):
                 break
     if best is None:
         raise FileDamaged
@@ -180,10 +180,10 @@ def _slide(source: Source) -> Any:
     try:
         with zipfile.ZipFile(source.open()) as archive:
             entry = archive.getinfo("docProps/thumbnail.jpeg")
-            if entry.file_size > _MOST_THUMBNAIL:
+            if entry.file_size > _MAX_THUMBNAIL_BYTES:
                 return None
             picture = Image.open(io.BytesIO(archive.read(entry)), formats=["JPEG"])
-            if picture.width * picture.height > _MOST_SIDE**2:
+            if picture.width * picture.height > _MAX_SIDE_PX**2:
                 return None
             picture.load()
     except (KeyError, OSError, zipfile.BadZipFile, SyntaxError, ValueError, NotImplementedError):

@@ -36,10 +36,10 @@ from headrace.tasks.registry import Registry, TaskType
 
 log = logs.get(__name__)
 
-# Facts are a page of JSON. A child that sends more has been taken over by what it read.
+# Facts are a page of JSON. A child that sends more is compromised by the file.
 _RESULT_LIMIT = 64 * 1024
 _FACTS = TypeAdapter(Facts)
-_MOST = 2**31  # what the database takes
+_MAX_INTEGER = 2**31  # what the database takes
 _OFFICE = ProcessLimits(
     memory_bytes=4 * 1024**3, cpu_seconds=120, file_bytes=512 * 1024**2, open_files=512, wall_seconds=120
 )
@@ -59,7 +59,7 @@ class InspectorConfig:
 
     processes: int = 2
     memory_bytes: int = 2 * 1024**3
-    cpu_seconds: int = 6  # to look into a file: a WebP of 100 million pixels takes 4
+    cpu_seconds: int = 6  # per file: a WebP of 100 million pixels takes 4
     drawing_cpu_seconds: int = 10  # to draw a preview or a page, or to write the file without its location
     wall_seconds: int = 60
     output_bytes: int = 512 * 1024**2
@@ -76,7 +76,7 @@ class Inspector:
     def __init__(self, config: InspectorConfig | None = None) -> None:
         self._config = config or InspectorConfig()
         self._processes = Standalone(size=self._config.processes)
-        self._office = Standalone(size=1)  # LibreOffice takes minutes: files are looked into meanwhile
+        self._office = Standalone(size=1)  # LibreOffice takes minutes: files are inspected meanwhile
         max_wait = self._config.max_wait
         self._turns = FairQueue(
             self._config.processes, max_wait=max_wait, busy=lambda: InspectionBusy(retry_after=max_wait)
@@ -110,9 +110,9 @@ class Inspector:
         tenant: str | None = None,
         password: str | None = None,
     ) -> Facts:
-        """What the file is; a ``FileRefused`` says why it is not taken. ``expected`` is what it was said to be.
+        """The facts of the file; a ``FileRefused`` gives the reason to refuse it. ``expected`` is its declared kind.
 
-        ``tenant`` is whose it is: a child that has seen files of one sees none of another. Of a locked PDF a
+        ``tenant`` is its owner: a child that has seen files of one sees none of another. Of a locked PDF a
         ``password`` shows its pages; ``FileEncrypted`` if it does not open it.
         """
         with _opened(path) as file:
@@ -226,7 +226,7 @@ def _require_libraries() -> None:
     missing = next((name for name in handlers.LIBRARIES if not extras.is_installed(name)), None)
     if missing is not None:
         raise extras.ExtraMissing(
-            f"The server cannot look into files: it lacks the extra `files` ({missing} is not installed). "
+            f"The server cannot inspect files: it lacks the extra `files` ({missing} is not installed). "
             f"Its operator runs {extras.remedy('files')}."
         )
 
@@ -262,7 +262,7 @@ def _types(config: InspectorConfig) -> dict[str, TaskType]:
 
 
 def _refusal(exc: Fatal) -> FileRefused:
-    """What a child said. It is believed as far as it names a code of ours."""
+    """A child's error. It is trusted as far as it names a known code."""
     details = dict(exc.details)
     kind = REFUSALS.get(str(details.pop("code", "")), InspectionCrashed)
     numbers = {name: value for name, value in details.items() if isinstance(value, int | str)}
@@ -270,13 +270,13 @@ def _refusal(exc: Fatal) -> FileRefused:
 
 
 def _facts(answer: Any) -> Facts:
-    """What a child said, if it is of the form that facts have: it has read a stranger's file, and may speak for it."""
+    """A child's facts, if they have the right form: it has read an untrusted file, and may be compromised."""
     try:
         facts = _FACTS.validate_python(answer)
     except ValidationError as exc:
         raise InspectionCrashed from exc
     numbers = (facts.width, facts.height, facts.pages, facts.frames, facts.duration_ms, facts.orientation)
-    sensible = all(number is None or 0 <= number < _MOST for number in numbers)
+    sensible = all(number is None or 0 <= number < _MAX_INTEGER for number in numbers)
     kind = facts.format
     fits = kind is not None and facts.media_type is kind.media_type and facts.mime_type in kind.mime_types
     if not (sensible and fits) or b"\\u0000" in orjson.dumps(facts.details):

@@ -57,7 +57,7 @@ _TAKEN = "send JPEG, PNG, WebP, TIFF, GIF, HEIC, MP4, MOV, MKV, WebM, PDF, PPTX 
 
 
 def sniff(source: Source) -> Format:
-    """The kind of file; ``FileUnknown`` names what it seems to be."""
+    """The kind of file; ``FileUnknown`` names the apparent one."""
     head = source.head
     kind = _by_start(head)
     if kind is None and b"%PDF" in head[:_PDF_WITHIN]:
@@ -65,7 +65,7 @@ def sniff(source: Source) -> Format:
     if kind is None:
         raise _unknown(source)
     if b"%PDF-" in head[:_PDF_WITHIN]:
-        raise FilePolyglot(f"The file is {kind.name} and PDF at once: save it anew with a usual program.")
+        raise FilePolyglot(f"The file is {kind.name} and PDF at once: save it again with a usual program.")
     return kind
 
 
@@ -75,10 +75,10 @@ def check_hidden(source: Source, end: int | None = None) -> None:
     ``end`` is where the file's own content ends, if its reader knows.
     """
     if _is_zip_from_its_end(source):
-        raise FilePolyglot("The file is a ZIP archive at the same time: save it anew with a usual program.")
+        raise FilePolyglot("The file is a ZIP archive at the same time: save it again with a usual program.")
     behind = source.read_at(end, _PDF_WITHIN) if end is not None else b""
     if any(sign in behind[:32] for sign in _HIDDEN) or b"%PDF-" in behind:
-        raise FilePolyglot("Another file hides behind the end of this one: save it anew with a usual program.")
+        raise FilePolyglot("Another file hides behind the end of this one: save it again with a usual program.")
 
 
 def _by_start(head: bytes) -> Format | None:
@@ -129,7 +129,7 @@ def _unknown(source: Source) -> Exception:
 
 
 def _is_zip_from_its_end(source: Source) -> bool:
-    """Whether a ZIP's directory stands at the end, as every unpacker looks for it."""
+    """Whether a ZIP's directory is at the end, where every unpacker expects it."""
     tail = source.tail(65_536 + 22)
     at = tail.rfind(b"PK\x05\x06")
     while at >= 0:

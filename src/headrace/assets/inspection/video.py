@@ -23,7 +23,7 @@ from headrace.assets.inspection.source import Source
 
 _DEMUXER = {Format.MP4: "mov", Format.MOV: "mov", Format.MKV: "matroska", Format.WEBM: "matroska"}
 _PROTECTED_TRACK = b"encv"
-_MOST_MOOV = 256 * 1024**2
+_MAX_MOOV_BYTES = 256 * 1024**2
 # Matroska's numbers of "encoding" and "encryption", near the beginning.
 _ENCODING, _ENCRYPTION = b"\x62\x40", b"\x50\x35"
 _ATTACHED_PICTURE = 0x0400
@@ -32,13 +32,13 @@ _ORIENTATIONS = {0: 1, 90: 8, 180: 3, -180: 3, 270: 6, -90: 6, -270: 8}
 # What the frames are counted in by reading every packet; in larger files their number is computed.
 _COUNTED_BYTES = 64 * 1024**2
 _PACKETS_TO_FIRST_FRAME = 300
-_STEPS_LOOKED_AT = 200
+_MAX_STEPS_READ = 200
 _ROUNDED_MS = 500  # by which the packets of an honest file may be longer than its head says
 
 
 @dataclass(slots=True)
 class _Packets:
-    """What reading packets told, of all or of the first."""
+    """The packets' facts, of all or of the first ones."""
 
     count: int = 0
     last: int | None = None
@@ -89,9 +89,9 @@ def inspect(source: Source, limits: FileLimits, kind: Format) -> Facts:
 
 @contextmanager
 def opened(source: Source, kind: Format) -> Iterator[Any]:
-    """The file with the reader of its kind and no other: some of FFmpeg's open further files that a file names.
+    """The file, opened with the reader of its kind only: some of FFmpeg's readers open further files that a file names.
 
-    All that are open share one place in the file: of two, only the later can go on reading.
+    All open ones share one position in the file: of two, only the later can continue reading.
     """
     import av
 
@@ -116,7 +116,11 @@ def _check_layout(source: Source, kind: Format) -> int:
     if sum(box.kind == b"ftyp" for box in layout.boxes) > 1:
         raise FilePolyglot("Two files lie in this one, one behind the other: send each by itself.")
     for box in layout.boxes:
-        if box.kind == b"moov" and box.size <= _MOST_MOOV and _PROTECTED_TRACK in source.read_at(box.offset, box.size):
+        if (
+            box.kind == b"moov"
+            and box.size <= _MAX_MOOV_BYTES
+            and _PROTECTED_TRACK in source.read_at(box.offset, box.size)
+        ):
             raise _protected()
     if not layout.has(b"moov"):
         raise FileTruncated(
@@ -145,7 +149,7 @@ def _no_picture(source: Source, kind: Format) -> Exception:
         tracks = source.read_at(0, 65_536)
         if _ENCODING in tracks and _ENCRYPTION in tracks:
             return _protected()
-    return FileDamaged("No picture comes out of the video: play it, save it anew with a usual program and send that.")
+    return FileDamaged("No picture comes out of the video: play it, save it again with a usual program and send that.")
 
 
 def _first_frame_rotation(container: Any, stream: Any) -> int | None:
@@ -168,7 +172,7 @@ def _first_frame_rotation(container: Any, stream: Any) -> int | None:
 def _read_packets(source: Source, kind: Format, index: int, *, everything: bool) -> _Packets:
     import av
 
-    found = _Packets(whole=everything)
+    packets = _Packets(whole=everything)
     times: list[int] = []
     with opened(source, kind) as container:
         stream = container.streams[index]
@@ -176,19 +180,19 @@ def _read_packets(source: Source, kind: Format, index: int, *, everything: bool)
             for packet in container.demux(stream):
                 if packet.size == 0:
                     continue
-                found.count += 1
+                packets.count += 1
                 if packet.pts is not None and not packet.is_discard:
                     end = packet.pts + (packet.duration or 0)
-                    found.last = end if found.last is None else max(found.last, end)
-                    found.first = packet.pts if found.first is None else min(found.first, packet.pts)
-                    if len(times) < _STEPS_LOOKED_AT:
+                    packets.last = end if packets.last is None else max(packets.last, end)
+                    packets.first = packet.pts if packets.first is None else min(packets.first, packet.pts)
+                    if len(times) < _MAX_STEPS_READ:
                         times.append(packet.pts)
-                if not everything and found.count >= _STEPS_LOOKED_AT:
+                if not everything and packets.count >= _MAX_STEPS_READ:
                     break
         except av.FFmpegError as exc:
             raise FileDamaged from exc
-    found.uneven = _is_uneven(sorted(times))
-    return found
+    packets.uneven = _is_uneven(sorted(times))
+    return packets
 
 
 def _is_uneven(times: list[int]) -> bool:
@@ -196,7 +200,7 @@ def _is_uneven(times: list[int]) -> bool:
     steps = sorted(later - earlier for earlier, later in itertools.pairwise(times))
     if len(steps) < 4:
         return False
-    # Of a few steps at the beginning and end many files have odd ones: look at the middle of them.
+    # A few steps at the beginning and end are odd in many files: use the middle ones.
     low, high = steps[len(steps) // 20], steps[-1 - len(steps) // 20]
     return bool(high - low > max(2, high // 10))
 
@@ -210,7 +214,7 @@ def _declared_ms(container: Any, stream: Any) -> int | None:
 
 
 def _measured_ms(stream: Any, packets: _Packets) -> int | None:
-    """By its packets: what was recorded in a browser has no duration, since nobody wrote it down when it was over."""
+    """By its packets: a browser's recording has no duration, since it is not written at its end."""
     if packets.last is None or packets.first is None or not stream.time_base:
         return None
     return round(float((packets.last - packets.first) * stream.time_base) * 1000)
@@ -218,7 +222,9 @@ def _measured_ms(stream: Any, packets: _Packets) -> int | None:
 
 def _check_length(duration_ms: int | None, limits: FileLimits) -> None:
     if duration_ms is None:
-        raise FileUnsupported("The video does not say how long it is: save it anew with a usual program and send that.")
+        raise FileUnsupported(
+            "The video does not say how long it is: save it again with a usual program and send that."
+        )
     if limits.max_seconds is not None and duration_ms > limits.max_seconds * 1000:
         raise FileTooLong(
             f"The video lasts {duration_ms // 1000:,} s, more than are allowed ({limits.max_seconds:,}): send it in "

@@ -10,7 +10,7 @@ from headrace.assets.inspection.pixels import decode
 from headrace.assets.inspection.sniffing import check_hidden
 from headrace.assets.inspection.source import Source
 
-_MOST_CHUNKS = 200_000
+_MAX_CHUNKS = 200_000
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ def inspect(source: Source, limits: FileLimits) -> Facts:
 
 def _walk(source: Source, end: int) -> _Walk:
     walk, at = _Walk(), 12
-    for _ in range(_MOST_CHUNKS):
+    for _ in range(_MAX_CHUNKS):
         head = source.read_at(at, 8)
         if len(head) < 8 or at + 8 > end:
             return walk

@@ -11,7 +11,7 @@ STREAMED = (r"POST /v1/assets", r"PUT /v1/uploads/[^/]+/parts/[^/]+")
 
 
 def create_router(files: Files) -> Router:
-    """Every route of this package, served with these files."""
+    """The routes of this package, with these files."""
 
     async def give(request: Request) -> None:
         request.state.files = files

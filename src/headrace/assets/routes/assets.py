@@ -20,9 +20,9 @@ from headrace.assets.errors import (
     StorageQuotaExceeded,
     TooManyUploads,
 )
+from headrace.assets.expiry import purge_unless_in_use
 from headrace.assets.inspection.errors import REFUSALS, InspectionBusy
 from headrace.assets.inspection.model import MediaType
-from headrace.assets.life import purge_unless_in_use
 from headrace.assets.limits import limits_for
 from headrace.assets.links import Target
 from headrace.assets.model import LONGEST_NAME
@@ -92,11 +92,11 @@ async def upload_asset(
         bool, Query(description="Remove the place where a picture was taken before it is kept.")
     ] = False,
 ) -> Response:
-    """Send a file as the body, or as `multipart/form-data` with one file. What it is, is found in its content: its name
-    and `Content-Type` do not matter. What is refused is not kept.
+    """Send a file as the body, or as `multipart/form-data` with one file. Its content determines its kind: its name
+    and `Content-Type` do not matter. A refused file is not kept.
 
-    A file that you have already, byte for byte, takes no more room. Large files are better sent in parts, which can go
-    on after an interruption: see *Begin an upload*.
+    A file that you have already, byte for byte, takes no more room. Large files are better sent in parts, which can
+    continue after an interruption: see *Begin an upload*.
     """
     with files.bodies.hold(user=caller.user_id, address=caller.who.client_ip):
         return await _take(request, caller, db, files, once, NewUpload(name or "", 0, sha256, strip_location))
@@ -132,8 +132,8 @@ async def list_assets(
     listing = paging.of("assets", owner=owner, everybody=owner is None, media_type=media_type, name=name, sha256=sha256)
     wanted = Filter(owner, media_type, name, sha256)
     async with db.transaction() as tx:
-        found = await service.list_assets(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    return listing.page(found, mark=lambda asset: (asset.created_at, asset.id), item=AssetOut.of)
+        assets = await service.list_assets(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(assets, mark=lambda asset: (asset.created_at, asset.id), item=AssetOut.of)
 
 
 @router.get("/usage", response_model=StorageUseOut, summary="See how much room is taken")
@@ -147,7 +147,7 @@ async def read_usage(caller: Reader, db: Db, files: FilesDep) -> StorageUseOut:
 
 @router.get("/{asset_id}", response_model=AssetOut, summary="Read about a file", responses=problems(AssetNotFound))
 async def get_asset(asset_id: AssetIdPath, caller: Reader, db: Db) -> AssetOut:
-    """One file: its name, what it is, and how long it stays."""
+    """One file: its name, its facts, and its expiry."""
     async with db.transaction() as tx:
         return AssetOut.of(await service.get_asset(tx, caller, asset_id))
 
@@ -169,7 +169,7 @@ async def read_content(
 ) -> Response:
     """The bytes, or one range of them (`Range`); `ETag`, `If-None-Match` and `If-Range` work.
 
-    Whoever loses the right to read it meanwhile gets no more of it: the connection breaks off.
+    A caller that loses the right to read it meanwhile receives no more of it: the connection breaks off.
     """
     async with db.transaction() as tx:
         asset = await service.get_asset(tx, caller, asset_id)
@@ -223,21 +223,21 @@ async def read_page(
     responses=problems(AssetNotFound, BytesMissing, StorageUnreachable),
 )
 async def create_link(asset_id: AssetIdPath, body: LinkIn, caller: Reader, db: Db, files: FilesDep) -> LinkOut:
-    """A link that expires. Whoever has it can read the file, without a credential: it ends with the file, or when its
-    time is over (a link of the storage itself only then). Who made it is in the audit trail."""
+    """A link that expires. It lets its holder read the file without a credential: it ends with the file, or when its
+    time is over (a link of the storage itself only then). Its maker is in the audit trail."""
     async with db.transaction() as tx:
         asset = await service.get_asset(tx, caller, asset_id)
     target = Target.PREVIEW if body.preview else Target.CONTENT
     content = await preview(files, db, asset) if body.preview else handing_out.content_of(asset, inline=body.inline)
-    given = handing_out.grant(files, target, asset.id, expires_in=body.lifetime, inline=body.inline)
+    link = handing_out.grant(files, target, asset.id, expires_in=body.lifetime, inline=body.inline)
     async with db.transaction() as tx:
-        await handing_out.tell_link(tx, caller.who, service.resource_of(asset), given)
-    return LinkOut(url=handing_out.url_of(files, content, given), expires_at=given.expires_at)
+        await handing_out.record_link(tx, caller.who, service.resource_of(asset), link)
+    return LinkOut(url=handing_out.url_of(files, content, link), expires_at=link.expires_at)
 
 
 @router.delete("/{asset_id}", status_code=204, summary="Delete a file", responses=problems(AssetNotFound))
 async def delete_asset(asset_id: AssetIdPath, caller: Writer, db: Db, files: FilesDep) -> None:
-    """Delete a file. Nobody reaches it from now on, and its bytes are removed. A task at work on it is left to end;
+    """Delete a file. It is unreachable from now on, and its bytes are removed. A task at work on it is left to end;
     then they are removed within minutes."""
     async with db.transaction() as tx:
         deleted = await service.delete_asset(tx, caller, asset_id)

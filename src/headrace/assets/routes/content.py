@@ -1,4 +1,4 @@
-"""Links of ours: who has one needs nothing else."""
+"""Links of ours: they need no credential."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ router = Router(prefix="/content", tags=["Files"])
 async def read_link(
     request: Request, token: Annotated[str, Path(max_length=255)], who: Anyone, db: Db, files: FilesDep
 ) -> Response:
-    """The bytes, or one range of them. A link that has expired, whose file is gone or that was made up: all look the
+    """The bytes, or one range of them. Expired, forged and deleted links look the
     same."""
-    given, content = await redeem(files, db, who, token)
-    return await serve(request, files.storage, content, is_allowed=is_there(db, given.target, given.id))
+    link, content = await redeem(files, db, who, token)
+    return await serve(request, files.storage, content, is_allowed=is_there(db, link.target, link.id))

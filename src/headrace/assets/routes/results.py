@@ -29,7 +29,7 @@ archive = Router(prefix="/results", tags=["Files"])
 Reader = Annotated[Caller, Depends(scoped(Scope.TASKS_READ))]
 TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsknk084sn02q"])]
 _MISSING = (TaskNotFound, ResultNotFound)
-_MOST_IN_ARCHIVE = 100
+_MAX_ARCHIVE_FILES = 100
 _ARCHIVE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A ZIP file.",
@@ -40,7 +40,7 @@ _ARCHIVE: dict[int | str, dict[str, Any]] = {
 
 @router.get("", response_model=ResultOut, summary="Read about a task's result file", responses=problems(*_MISSING))
 async def get_result(task_id: TaskIdPath, caller: Reader, db: Db) -> ResultOut:
-    """The file that a task has made: its size and kind, what was measured, and until when it can be had."""
+    """The file that a task has made: its size and kind, its metrics, and its expiry."""
     async with db.transaction() as tx:
         return ResultOut.of(await handing_out.get_result(tx, caller, task_id))
 
@@ -112,7 +112,7 @@ async def read_result_preview(
 async def compare_result(
     request: Request, task_id: TaskIdPath, caller: Reader, again: Again, db: Db, files: FilesDep
 ) -> Response:
-    """The part around what was changed as a JPEG of two halves: before on the left, after on the right. It was made
+    """The changed part as a JPEG of two halves: before on the left, after on the right. It was made
     with the result. Slides cannot be drawn here, and have none."""
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
@@ -134,19 +134,19 @@ async def read_archive(
     files: FilesDep,
     task_id: Annotated[
         list[Annotated[str, Field(max_length=128)]],
-        Query(min_length=1, max_length=_MOST_IN_ARCHIVE, description="Whose results; named once for each."),
+        Query(min_length=1, max_length=_MAX_ARCHIVE_FILES, description="Whose results; named once for each."),
     ],
 ) -> Response:
     """A ZIP file that is written while it is sent. Files of one name get a number. All must be there: where one is
     not, the answer is that of reading it alone."""
     wanted = list(dict.fromkeys(task_id))
     async with db.transaction() as tx:
-        found = [await handing_out.get_result(tx, caller, each) for each in wanted]
+        results = [await handing_out.get_result(tx, caller, each) for each in wanted]
     entries = [
         Entry(handing_out.result_content(each), handing_out.may_read_on(db, again, Target.RESULT, each.task_id))
-        for each in found
+        for each in results
     ]
-    made_at = max(each.created_at for each in found)
+    made_at = max(each.created_at for each in results)
     return await serve_archive(request, files.storage, entries, name="results.zip", made_at=made_at)
 
 
@@ -158,7 +158,7 @@ async def read_archive(
     responses=problems(*_MISSING),
 )
 async def create_result_link(task_id: TaskIdPath, body: LinkIn, caller: Reader, db: Db, files: FilesDep) -> LinkOut:
-    """A link that expires; whoever has it can read the file."""
+    """A link that expires and lets its holder read the file."""
     target = Target.RESULT_PREVIEW if body.preview else Target.RESULT
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
@@ -167,6 +167,6 @@ async def create_result_link(task_id: TaskIdPath, body: LinkIn, caller: Reader, 
             if body.preview
             else handing_out.result_content(result, inline=body.inline)
         )
-        given = handing_out.grant(files, target, task_id, expires_in=body.lifetime, inline=body.inline)
-        await handing_out.tell_link(tx, caller.who, handing_out.result_resource(result), given)
-    return LinkOut(url=handing_out.url_of(files, content, given), expires_at=given.expires_at)
+        link = handing_out.grant(files, target, task_id, expires_in=body.lifetime, inline=body.inline)
+        await handing_out.record_link(tx, caller.who, handing_out.result_resource(result), link)
+    return LinkOut(url=handing_out.url_of(files, content, link), expires_at=link.expires_at)

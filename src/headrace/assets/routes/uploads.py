@@ -59,7 +59,7 @@ _OPEN = (UploadNotFound, UploadOver, UploadBeingCompleted)
 async def begin_upload(body: UploadIn, caller: Writer, db: Db, files: FilesDep, once: BeginOnce) -> Response:
     """Begin an upload in parts: for large files, and for lines that break. Send each part to `…/parts/{number}`, in any
     order, several at once and again if need be; then complete it. `GET` tells after an interruption which parts are
-    there. An upload to which nothing was sent for `HEADRACE_FILES_UPLOAD_LIFETIME` is given up.
+    there. An upload that received nothing for `HEADRACE_FILES_UPLOAD_LIFETIME` is aborted.
 
     With `direct` the parts go straight to the storage: ask for `…/links` and PUT each part there.
     """
@@ -78,8 +78,8 @@ async def list_uploads(caller: Reader, db: Db, paging: Paging) -> Page[UploadIte
     """Your uploads in parts that are not completed, newest first."""
     listing = paging.of("uploads", owner=caller.user_id)
     async with db.transaction(readonly=True) as tx:
-        found = await store.list_uploads(tx, caller.user_id, older_than=listing.after, limit=listing.fetch)
-    return listing.page(found, mark=lambda upload: (upload.created_at, upload.id), item=UploadItemOut.of)
+        uploads = await store.list_uploads(tx, caller.user_id, older_than=listing.after, limit=listing.fetch)
+    return listing.page(uploads, mark=lambda upload: (upload.created_at, upload.id), item=UploadItemOut.of)
 
 
 @router.get(
@@ -120,7 +120,7 @@ async def put_part(
     files: FilesDep,
     sha256: Digest,
 ) -> PartOut:
-    """Send one part as the body: `part_bytes` bytes, the last one what is left. Sent again, it is replaced."""
+    """Send one part as the body: `part_bytes` bytes, the last one the rest. Sent again, it is replaced."""
     async with db.transaction(readonly=True) as tx:
         upload = await parts.get_upload(tx, caller, upload_id)
     with files.bodies.hold(user=caller.user_id, address=caller.who.client_ip):

@@ -67,7 +67,7 @@ async def find_bytes(tx: Tx, asset_id: str) -> Asset | None:
     return None if row is None else asset_of(row)
 
 
-# Whoever decides whether bytes are shared, stored or removed does it alone for these bytes of this user.
+# Sharing, storing and removing bytes is serialized for these bytes of this user.
 LOCK_BYTES = "SELECT pg_advisory_xact_lock(hashtextextended('headrace.asset_bytes ' || $1 || ' ' || $2, 0))"
 
 
@@ -89,7 +89,7 @@ async def find_equal(tx: Tx, user_id: str, sha256: str, size: int) -> Asset | No
 
 
 async def find_equal_alone(db: Database, user_id: str, sha256: str, size: int) -> Asset | None:
-    """The same outside of a transaction: what it finds may be gone by now."""
+    """The same outside of a transaction: its result may be gone by now."""
     rows = await db.fetch_alone(FIND_EQUAL, user_id, sha256, size)
     return asset_of(rows[0]) if rows else None
 
@@ -139,7 +139,7 @@ async def set_preview(tx: Tx, asset_id: str, key: str) -> bool:
     return await tx.count(SET_PREVIEW, asset_id, key) == 1
 
 
-# Each object once, however many rows share it, and what is on its way in.
+# Each object once, however many rows share it, and incoming uploads.
 STORED = """
 SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes FROM (
   SELECT DISTINCT split_part(storage_key, '#', 1), size_bytes
@@ -151,8 +151,8 @@ SELECT coalesce(sum(size_bytes), 0)::bigint AS bytes FROM (
 
 
 async def stored_bytes(tx: Tx, user_id: str) -> int:
-    found: int = await tx.fetchval(STORED, user_id)
-    return found
+    size: int = await tx.fetchval(STORED, user_id)
+    return size
 
 
 # One at a time for each user: two uploads that each would just fit must not both be let in.
@@ -178,7 +178,7 @@ RETURNING {COLUMNS}
 
 
 async def expire(tx: Tx, limit: int, *, now: datetime | None = None) -> Sequence[Asset]:
-    """Delete what has been here for long enough and no task needs any more."""
+    """Delete expired files that no task needs any more."""
     return [asset_of(row) for row in await tx.fetch(EXPIRE, limit, now)]
 
 
@@ -200,7 +200,7 @@ ORDER BY deleted_at LIMIT $1
 
 
 async def list_to_purge(tx: Tx, limit: int, *, user_id: str | None = None) -> Sequence[Asset]:
-    """What is deleted and may still have bytes; nothing that a task at work reads."""
+    """Deleted files that may still have bytes, except those that a task at work reads."""
     return [asset_of(row) for row in await tx.fetch(TO_PURGE, limit, user_id)]
 
 
@@ -209,8 +209,8 @@ READ_BY_TASK = f"SELECT EXISTS (SELECT FROM headrace.assets AS asset WHERE asset
 
 async def is_read_by_task(tx: Tx, asset_id: str) -> bool:
     """Whether a task that is not over reads this file."""
-    found: bool = await tx.fetchval(READ_BY_TASK, asset_id)
-    return found
+    is_read: bool = await tx.fetchval(READ_BY_TASK, asset_id)
+    return is_read
 
 
 # Rows of the same bytes: those that are there, and deleted ones that a task still reads.
@@ -224,9 +224,9 @@ SELECT EXISTS (
 
 
 async def is_shared(tx: Tx, asset: Asset) -> bool:
-    """Whether somebody else needs the bytes of this row. The caller holds ``lock_bytes``."""
-    found: bool = await tx.fetchval(IN_USE, asset.storage_key, asset.id)
-    return found
+    """Whether another row needs the bytes of this row. The caller holds ``lock_bytes``."""
+    in_use: bool = await tx.fetchval(IN_USE, asset.storage_key, asset.id)
+    return in_use
 
 
 MARK_PURGED = "UPDATE headrace.assets SET purged_at = now(), preview_key = NULL WHERE id = $1 AND purged_at IS NULL"

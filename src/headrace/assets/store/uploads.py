@@ -53,7 +53,7 @@ async def find(tx: Tx, upload_id: str, user_id: str) -> Upload | None:
 
 
 async def list_uploads(tx: Tx, user_id: str, *, older_than: Mark | None, limit: int) -> Sequence[Upload]:
-    """What is under way, newest first."""
+    """The open uploads, newest first."""
     where = Where().eq("user_id", user_id).older_than(("created_at", "id"), older_than)
     rows = await tx.fetch(
         f"SELECT {_COLUMNS} FROM headrace.uploads {where.sql} AND method <> 'STREAM' "
@@ -83,7 +83,7 @@ WHERE id = $1 AND status = 'OPEN'
 
 
 async def renew(tx: Tx, upload_id: str, lifetime: timedelta) -> bool:
-    """It is alive. False: somebody has given it up."""
+    """Record that it is alive. False: it was aborted."""
     return await tx.count(RENEW, upload_id, lifetime, MAX_UPLOAD_AGE) == 1
 
 
@@ -116,7 +116,7 @@ SET size_bytes = excluded.size_bytes, sha256 = excluded.sha256, etag = excluded.
 
 async def put_part(tx: Tx, upload_id: str, part: Part, *, lifetime: timedelta) -> bool:
     """Note that a part is stored; the last one that was sent counts. False: the upload is not open."""
-    # Who is still sending has time. And it locks the row: no part arrives while the parts are being put together.
+    # A client that is still sending has time. And it locks the row: no part arrives while the parts are being joined.
     if not await renew(tx, upload_id, lifetime):
         return False
     await tx.execute(PUT_PART, upload_id, part.number, part.size_bytes, part.sha256, part.etag)
@@ -136,7 +136,7 @@ RETURNING {_COLUMNS}
 
 
 async def begin_completing(tx: Tx, upload_id: str, user_id: str, *, token: str, lease: timedelta) -> Upload | None:
-    """Take it, from nobody or from one whose time is over; None if it cannot be had."""
+    """Claim it, if it is unclaimed or its lease has expired; None if another has it."""
     row = await tx.fetchrow(BEGIN_COMPLETING, upload_id, user_id, token, lease)
     return None if row is None else upload_of(row)
 
@@ -159,7 +159,7 @@ WHERE id = $1 AND status = 'COMPLETING' AND lease_token = $2
 
 
 async def complete(tx: Tx, upload_id: str, *, token: str, remember: timedelta) -> bool:
-    """It is a file now; asked again, it says so for a while."""
+    """Mark it as completed; repeated requests get the same answer for a while."""
     return await tx.count(COMPLETE, upload_id, token, remember) == 1
 
 
@@ -183,7 +183,7 @@ RETURNING {_COLUMNS}
 
 
 async def abort(tx: Tx, upload_id: str, *, token: str | None = None, error_code: str | None = None) -> Upload | None:
-    """Give it up; its bytes go next. One that is being completed only by whoever does."""
+    """Abort it; its bytes go next. One that is being completed is aborted only by the process that completes it."""
     row = await tx.fetchrow(ABORT, upload_id, token, error_code)
     return None if row is None else upload_of(row)
 
@@ -210,7 +210,7 @@ RETURNING {_COLUMNS}
 
 
 async def abort_expired(tx: Tx, limit: int, *, now: datetime | None = None) -> Sequence[Upload]:
-    """Give up what was not completed in time; nothing that somebody is just completing."""
+    """Abort uploads that were not completed in time, except those that are just being completed."""
     return [upload_of(row) for row in await tx.fetch(ABORT_EXPIRED, limit, now)]
 
 

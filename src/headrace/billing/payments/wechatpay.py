@@ -1,7 +1,7 @@
 """A client of WeChat Pay API v3 for orders and refunds. It is never called inside a transaction.
 
 The vendor's Python clients have a fixed address, block, and drop all certificates when fetching new ones fails: so this
-client sends with httpx and signs with ``signing``. Requests are not logged.
+client sends with httpx2 and signs with ``signing``. Requests are not logged.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Self, TypeVar
 
-import httpx
+import httpx2
 import orjson
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
@@ -39,7 +39,7 @@ class WeChatPay:
         self.config = config
         self._private_key = _private_key(config)
         self.keys = PlatformKeys(_configured_key(config), None if config.public_key else self._fetch_certificates)
-        self._http = httpx.AsyncClient(
+        self._http = httpx2.AsyncClient(
             base_url=config.base_url.rstrip("/"), timeout=config.timeout.total_seconds(), follow_redirects=False
         )
 
@@ -146,10 +146,10 @@ class WeChatPay:
         """Status and answer; ``WeChatPayUnavailable`` without an answer, or for an unsigned one."""
         content = b"" if body is None else orjson.dumps(body)
         try:
-            # httpx limits each read; this limits their total time.
+            # httpx2 limits each read; this limits their total time.
             async with asyncio.timeout(2 * self.config.timeout.total_seconds()):
                 status, headers, raw = await self._send(method, path, content)
-        except (httpx.HTTPError, TimeoutError) as exc:
+        except (httpx2.HTTPError, TimeoutError) as exc:
             log.warning("wechatpay.unreachable", error=type(exc).__name__)
             raise WeChatPayUnavailable from None
         # Refusals are often unsigned, and a forged one gains nothing.
@@ -158,7 +158,7 @@ class WeChatPay:
             raise WeChatPayUnavailable
         return status, _read(status, raw)
 
-    async def _send(self, method: str, path: str, content: bytes) -> tuple[int, httpx.Headers, bytes]:
+    async def _send(self, method: str, path: str, content: bytes) -> tuple[int, httpx2.Headers, bytes]:
         authorization = signing.authorization(
             self._private_key,
             mch_id=self.config.mch_id,
@@ -178,7 +178,7 @@ class WeChatPay:
             async for part in reply.aiter_raw():
                 raw += part
                 if len(raw) > _MAX_RESPONSE_BYTES:
-                    raise httpx.DecodingError("longer than any answer of WeChat Pay's")
+                    raise httpx2.DecodingError("longer than any answer of WeChat Pay's")
             return reply.status_code, reply.headers, raw
 
     async def _fetch_certificates(self) -> Mapping[str, str]:

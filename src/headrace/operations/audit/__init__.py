@@ -1,1 +1,1 @@
-"""The audit trail, for those who may read it: over HTTP and from the command line."""
+"""The audit trail, for authorized readers: over HTTP and from the command line."""

@@ -45,7 +45,7 @@ async def _filter(
     ] = None,
     resource_id: Annotated[str | None, Query(max_length=255)] = None,
     user_id: Annotated[
-        str | None, Query(max_length=255, description="Who did it. Others than oneself: for administrators.")
+        str | None, Query(max_length=255, description="The acting user. Other users: for administrators.")
     ] = None,
     client_ip: Annotated[str | None, Query(max_length=45)] = None,
     request_id: Annotated[str | None, Query(max_length=128)] = None,
@@ -75,7 +75,7 @@ Wanted = Annotated[EventFilter, Depends(_filter)]
     responses=problems(InvalidCursor, AdminOnly, SearchInvalid),
 )
 async def list_audit_events(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> Page[EventOut]:
-    """What was done, newest first: one's own doings, or everybody's for administrators. That they looked is audited."""
+    """Audit events, newest first: the caller's own, or all for administrators. The administrator's read is audited."""
     listing = paging.of("audit_events", reader=caller.user_id, admin=caller.is_admin, **asdict(wanted))
     async with db.transaction() as tx:
         events = await service.list_events(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
@@ -127,7 +127,7 @@ async def export_audit_events(
 ) -> Response:
     """The same as the list, whole and streamed: JSON lines, or CSV for spreadsheets.
 
-    Whoever loses the right to read it meanwhile gets no more of it: the connection breaks off.
+    A caller that loses the right to read it meanwhile receives no more of it: the connection breaks off.
     """
     parts = await service.export(db, caller, wanted, format)
     headers = {"Content-Disposition": f'attachment; filename="audit.{format}"'}

@@ -33,7 +33,7 @@ class DiffOut(BaseModel):
     new_object: str | None = None
     old_object_truncated: bool = False
     new_object_truncated: bool = False
-    truncated_fields: list[str] = Field(default=[], description="What was cut, the longest values first.")
+    truncated_fields: list[str] = Field(default=[], description="Truncated fields, the longest values first.")
     old_object_sha256: str | None = Field(default=None, description="Of the whole JSON, when it was cut.")
     new_object_sha256: str | None = None
 
@@ -104,7 +104,7 @@ class VerifyIn(BaseModel):
 
 
 class VerifiedOut(BaseModel):
-    """What was compared, and what did not fit."""
+    """The compared values, and those that did not fit."""
 
     ok: bool
     events: int = Field(description="That are as they were sealed.")
@@ -120,16 +120,16 @@ class VerifiedOut(BaseModel):
     message: str | None = Field(description="The first thing that does not fit, in words.")
 
     @classmethod
-    def of(cls, found: Verified) -> Self:
+    def of(cls, verified: Verified) -> Self:
         return cls(
-            ok=found.finding is None,
-            events=found.events,
-            seals=found.seals,
-            unsealed=found.unsealed,
-            signed_up_to=found.signed_up_to,
-            heads=found.heads,
-            numbers_without_event=found.numbers_without_event,
-            not_looked_at=list(found.not_looked_at),
-            flaw=found.finding.flaw if found.finding else None,
-            message=found.finding.message if found.finding else None,
+            ok=verified.finding is None,
+            events=verified.events,
+            seals=verified.seals,
+            unsealed=verified.unsealed,
+            signed_up_to=verified.signed_up_to,
+            heads=verified.heads,
+            numbers_without_event=verified.numbers_without_event,
+            not_looked_at=list(verified.not_looked_at),
+            flaw=verified.finding.flaw if verified.finding else None,
+            message=verified.finding.message if verified.finding else None,
         )

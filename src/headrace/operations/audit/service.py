@@ -1,4 +1,4 @@
-"""Reading the trail: people see what they did themselves; administrators see everything, and that is audited."""
+"""Reading the trail: users see their own actions; administrators see everything, and that is audited."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import asdict, replace
@@ -60,25 +60,25 @@ async def _parts(db: Database, wanted: EventFilter, chosen: ExportFormat) -> Asy
 
 
 async def verify_trail(db: Database, caller: Caller, operators: Operators, *, month: date | None = None) -> Verified:
-    """Look through the whole trail, or one month of it; one look at a time in each process. Audited with its result."""
+    """Verify the whole trail or one month of it, one verification at a time per process. Audited with its result."""
     if operators.verifying.locked():
         raise VerificationRunning
     async with operators.verifying:
         against = replace(operators.trail, retired=partial(archives.list_months, db, _TRAIL))
-        found = await verifying.verify(db, month=month, against=against)
-    result = "nothing" if found.finding is None else found.finding.flaw
-    data = {"verb": "verify", "events": str(found.events), "found": result}
+        verified = await verifying.verify(db, month=month, against=against)
+    result = "nothing" if verified.finding is None else verified.finding.flaw
+    data = {"verb": "verify", "events": str(verified.events), "verified": result}
     async with db.transaction() as tx:
         await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data=data)
-    return found
+    return verified
 
 
 async def _reach(tx: Tx, caller: Caller, wanted: EventFilter, how: Mapping[str, str]) -> EventFilter:
     """What of it the caller may see."""
     if caller.is_admin:
         if wanted.user_id != caller.user_id:
-            asked = {name: str(value) for name, value in asdict(wanted).items() if value is not None}
-            await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data={**asked, **how})
+            filters = {name: str(value) for name, value in asdict(wanted).items() if value is not None}
+            await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data={**filters, **how})
         return wanted
     if wanted.user_id not in (None, caller.user_id):
         raise AdminOnly("Only an administrator may read what other people did.")

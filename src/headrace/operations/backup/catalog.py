@@ -1,4 +1,4 @@
-"""What is read from PostgreSQL's catalog: which tables, months, sequences, roles and rights belong into a backup."""
+"""Reads PostgreSQL's catalog: the tables, months, sequences, roles and rights that belong into a backup."""
 
 import re
 from collections.abc import Collection
@@ -37,8 +37,8 @@ ORDER BY 1, 2
 
 async def list_tables(connection: "asyncpg.Connection[Any]", schemas: Collection[str]) -> list[Table]:
     rows = await connection.fetch(LIST_TABLES, list(schemas))
-    found = [Table(row["schema"], row["name"], list(row["columns"])) for row in rows]
-    return [table for table in found if not (table.schema == OURS and table.name in NOT_COPIED)]
+    tables = [Table(row["schema"], row["name"], list(row["columns"])) for row in rows]
+    return [table for table in tables if not (table.schema == OURS and table.name in NOT_COPIED)]
 
 
 def made_by_migrations() -> frozenset[str]:
@@ -76,12 +76,12 @@ WHERE nspname = ANY ($1) AND relkind = 'S' ORDER BY 1, 2
 
 async def list_sequences(connection: "asyncpg.Connection[Any]", schemas: Collection[str]) -> list[Sequence]:
     """Read after the rows: a sequence is of no snapshot, and must not be behind what a row has of it."""
-    found = []
+    sequences = []
     for schema, name in await connection.fetch(LIST_SEQUENCES, list(schemas)):
         row = await connection.fetchrow(f"SELECT last_value, is_called FROM {quoted(schema)}.{quoted(name)}")
         assert row is not None
-        found.append(Sequence(schema, name, row["last_value"], row["is_called"]))
-    return found
+        sequences.append(Sequence(schema, name, row["last_value"], row["is_called"]))
+    return sequences
 
 
 # Rights that no migration gives: on Headrace's schema, tables, columns and functions, to other roles.
@@ -135,9 +135,9 @@ async def list_roles(
     rows = await connection.fetch(LIST_OTHER_GRANTEES, [quoted(schema) for schema in schemas])
     names = {*schemas, *(row["rolname"] for row in rows), *(grant.role for grant in grants)}
     may_read = await connection.fetchval(MAY_READ_VERIFIERS)  # only a superuser may
-    found = []
+    roles = []
     for name in sorted(names):
         owns = name in schemas
         verifier = await connection.fetchval(READ_VERIFIER, name) if owns and may_read else None
-        found.append(Role(name, owns, bool(await connection.fetchval(IS_MEMBER, name)), verifier))
-    return found
+        roles.append(Role(name, owns, bool(await connection.fetchval(IS_MEMBER, name)), verifier))
+    return roles

@@ -1,4 +1,4 @@
-"""What can go wrong with a backup."""
+"""Errors of backups."""
 
 from headrace.errors import Conflict, Denied, Invalid
 
@@ -46,6 +46,6 @@ class OtherSecretKey(Conflict):
 
 
 class RestoreFailed(Invalid):
-    """The target does not take what is in the backup."""
+    """The target refuses the contents of the backup."""
 
     code = "restore_failed"

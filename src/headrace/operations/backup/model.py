@@ -1,4 +1,4 @@
-"""What is in a backup.
+"""The contents of a backup.
 
 A backup is a ZIP file. ``manifest.json`` comes last and names every other member with its length and SHA-256; the ZIP's
 comment holds the SHA-256 of the manifest. So a file that was cut off or changed is known as such.

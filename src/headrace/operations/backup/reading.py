@@ -25,7 +25,7 @@ def _nothing(_done: int, _total: int) -> None:
 
 @contextmanager
 def opened(file: Path) -> Iterator[tuple[zipfile.ZipFile, Manifest]]:
-    """The ZIP file and its manifest; ``BackupDamaged`` unless the manifest is what was written."""
+    """The ZIP file and its manifest; ``BackupDamaged`` unless the manifest has its recorded digest."""
     try:
         archive = zipfile.ZipFile(file)
     except OSError as exc:
@@ -43,8 +43,8 @@ def _manifest(archive: zipfile.ZipFile, file: Path) -> Manifest:
         content = archive.read(MANIFEST)
         if hashlib.sha256(content).hexdigest().encode() != archive.comment.removeprefix(COMMENT):
             raise BackupDamaged(f"{file} is damaged: its manifest is not the one that was written.")
-        if (found := _format(content)) > FORMAT:
-            raise BackupTooNew(f"{file} has format {found}, and this program knows {FORMAT}: update the program.")
+        if (file_format := _format(content)) > FORMAT:
+            raise BackupTooNew(f"{file} has format {file_format}, and this program knows {FORMAT}: update the program.")
         return Manifest.from_bytes(content)
     except _BROKEN as exc:
         raise BackupDamaged(f"{file} is damaged: its manifest cannot be read.") from exc
@@ -64,11 +64,11 @@ def check(file: Path, report: Callable[[int, int], None] = _nothing) -> Manifest
         for name, (length, digest) in manifest.members.items():
             try:
                 with archive.open(name) as member:
-                    found = _digest(member)
+                    actual = _digest(member)
             except _BROKEN as exc:
                 raise BackupDamaged(f"{file} is damaged: {name} cannot be read.") from exc
-            if found != (length, digest):
-                raise BackupDamaged(f"{file} is damaged: {name} is not what was written.")
+            if actual != (length, digest):
+                raise BackupDamaged(f"{file} is damaged: {name} has changed.")
             done += length
             report(done, total)
         return manifest

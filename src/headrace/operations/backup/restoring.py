@@ -37,7 +37,7 @@ _PIECE = 512 * 1024
 class Target:
     """Where the backup goes."""
 
-    database: DatabaseConfig  # as a user who may create roles and schemas
+    database: DatabaseConfig  # as a user with the right to create roles and schemas
     files: StorageConfig
     archive: StorageConfig
     lock_timeout: timedelta
@@ -135,7 +135,7 @@ async def _load(
             await _grant(connection, manifest)
             done.rows = manifest.rows
     except (asyncpg.SyntaxOrAccessError, asyncpg.DataError, asyncpg.IntegrityConstraintViolationError) as exc:
-        raise RestoreFailed(f"The target does not take what is in the backup: {exc}") from exc
+        raise RestoreFailed(f"The target refuses the contents of the backup: {exc}") from exc
 
 
 SET_SEQUENCE = "SELECT setval(format('%I.%I', $1::text, $2::text)::regclass, $3, $4)"

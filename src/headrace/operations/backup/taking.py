@@ -53,9 +53,9 @@ PARTS = {"pre": "--section=pre-data", "post": "--section=post-data"}
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What is backed up."""
+    """The source of a backup."""
 
-    database: DatabaseConfig  # as a user who may read all of it
+    database: DatabaseConfig  # as a user with the right to read all of it
     files: StorageConfig
     archive: StorageConfig
     key: bytes | None
@@ -178,10 +178,10 @@ async def _write(source: Source, stream: BinaryIO, report: Report) -> Manifest:
 async def _write_database(
     source: Source, connection: "asyncpg.Connection[Any]", manifest: Manifest, writer: Writer
 ) -> None:
-    found = await migrations.read_status(connection)
-    migrations.refuse_too_new(found)
+    status = await migrations.read_status(connection)
+    migrations.refuse_too_new(status)
     manifest.postgres = str(connection.get_server_version().major)
-    manifest.migration, manifest.revision = found.current, found.stale.revision
+    manifest.migration, manifest.revision = status.current, status.stale.revision
     manifest.months = await catalog.list_months(connection)
     manifest.grants = await catalog.list_grants(connection)
     manifest.roles = await catalog.list_roles(connection, manifest.schemas, manifest.grants)
@@ -224,7 +224,7 @@ MAY_READ = "SELECT has_schema_privilege($1, 'USAGE') AND pg_has_role($1, 'USAGE'
 
 
 async def _join(connection: "asyncpg.Connection[Any]", schemas: Collection[str]) -> None:
-    """Become a member of the roles that own the programs' schemas: without that nobody but a superuser reads them."""
+    """Become a member of the roles that own the programs' schemas: without that only a superuser can read them."""
     for schema in schemas:
         if await connection.fetchval(MAY_READ, schema):
             continue
@@ -327,13 +327,13 @@ async def _write_archive(config: StorageConfig, last_seal: int, writer: Writer) 
 
 
 async def _write_all(
-    storage: Storage, stored: Stored, found: Sequence[StoredFile], folder: str, writer: Writer
+    storage: Storage, stored: Stored, files: Sequence[StoredFile], folder: str, writer: Writer
 ) -> None:
     if not stored.copied:
-        stored.files += found
+        stored.files += files
         return
-    writer.total += sum(each.size for each in found)
-    for each in found:
+    writer.total += sum(each.size for each in files)
+    for each in files:
         member = f"{folder}/{each.name}"
         try:
             # Opened first: a file that was deleted meanwhile leaves no member behind.

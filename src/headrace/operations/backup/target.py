@@ -1,4 +1,4 @@
-"""The target of a restore before its rows come: empty or to be replaced, used by nobody else, and marked."""
+"""The target of a restore before its rows come: empty or to be replaced, without other users, and marked."""
 
 import asyncio
 import os
@@ -80,7 +80,7 @@ async def refuse_other_schemas(connection: "asyncpg.Connection[Any]", manifest: 
 
 
 async def clear_and_mark(connection: "asyncpg.Connection[Any]", manifest: Manifest, name: str) -> None:
-    """Drop what was there and leave an empty schema with the mark, in one transaction: there is no moment without."""
+    """Drop the old schemas and leave an empty one with the mark, in one transaction: the mark is never missing."""
     try:
         async with connection.transaction():
             await connection.execute("SET LOCAL lock_timeout = '10s'")
@@ -95,7 +95,7 @@ async def clear_and_mark(connection: "asyncpg.Connection[Any]", manifest: Manife
         raise TargetInUse("Another session uses tables of this database: end it first, then restore.") from exc
     except asyncpg.InsufficientPrivilegeError as exc:
         raise RestoreFailed(
-            f"The target's schemas cannot be dropped: {exc}. Name a user who may in HEADRACE_DATABASE_OWNER_URL."
+            f"The target's schemas cannot be dropped: {exc}. Name another user in HEADRACE_DATABASE_OWNER_URL."
         ) from exc
 
 
@@ -147,7 +147,7 @@ async def make_roles(connection: "asyncpg.Connection[Any]", roles: Collection[Ro
 
 
 async def clear_storage(config: StorageConfig, stored: Stored) -> None:
-    """Take away what is in the folder, before the backup's files come. The heads of the audit trail are evidence, and
+    """Remove the folder's contents, before the backup's files come. The heads of the audit trail are evidence, and
     kept under another name; those of a bucket stay where they are."""
     folder = _folder_of(config)
     if folder is None or not stored.copied or not folder.exists():

@@ -1,5 +1,5 @@
-"""Carrying it out, batch by batch. What was done stays done: whoever goes on after a crash begins at the last batch,
-and finds what is done already as it should be."""
+"""Running a bulk action, batch by batch. Completed batches stay: the process that continues after a crash begins at
+the last batch, and skips rows that are already done."""
 
 import asyncio
 import time
@@ -50,7 +50,7 @@ class _Work:
 
 @dataclass(slots=True)
 class _Wait:
-    """What is left of the time that a run may wait for locked units."""
+    """The rest of the time that a run may wait for locked units."""
 
     left_s: float = field(default_factory=lambda: _MAX_WAIT_FOR_UNITS_S)
 
@@ -61,19 +61,19 @@ def add_handlers(registry: Registry, db: Database, deps: Callable[[], Tasks], *,
     # Who stopped it may let it go on. One of each user's at a time: what else this queue is for must go on, too.
     @registry.task(TYPE, queue=queue, max_attempts=5, submit="users", limit_key="user", max_running_per_key=1)
     async def act_on_many(context: TaskContext, _payload: Any) -> dict[str, Any]:
-        """Do what somebody asked for to every row that their filter matches."""
+        """Apply a requested action to every row that its filter matches."""
         return await carry_out(db, deps(), context)
 
 
 async def carry_out(db: Database, deps: Tasks, context: TaskContext) -> dict[str, Any]:
-    """Do it to everything that is meant. Stopped in between, a later attempt goes on where this one ended."""
+    """Apply it to all matching rows. After an interruption, a later attempt continues where this one ended."""
     wait = _Wait()
     while True:
         context.check_canceled()
         async with db.transaction() as tx:
             bulk = await store.find_bulk(tx, context.task_id)
             if bulk is None or bulk.user_id != context.user_id:
-                raise Fatal("Nobody has asked for this.")
+                raise Fatal("This action was not requested.")
             if bulk.finished_at is not None:
                 return _result(bulk)
             work = _Work(db, deps, await _caller_of(tx, bulk), bulk, wait)
@@ -91,12 +91,12 @@ def _result(bulk: Bulk) -> dict[str, Any]:
 
 
 async def _caller_of(tx: Tx, bulk: Bulk) -> Caller:
-    """Whoever asked, as they are now: one who was suspended or is no administrator any more does nothing further."""
+    """The requester with today's rights: a suspended user or a former administrator changes nothing further."""
     if bulk.user_id == ids.SYSTEM_USER:  # asked for on the database itself, by an operator whose rights do not end
         return Caller(replace(Who.system(), request_id=bulk.request_id), ids.SYSTEM_USER, Role.ADMIN)
     user = await users.find_user(tx, bulk.user_id)
     if user is None or not user.is_active or (bulk.as_admin and user.role is not Role.ADMIN):
-        raise Fatal("Whoever asked for this may not do it any more.")
+        raise Fatal("The requester no longer has the right to do this.")
     who = user.acting(Who(ANONYMOUS, ActorType.USER, request_id=bulk.request_id))
     scopes = None if bulk.scopes is None else frozenset(bulk.scopes)
     return Caller(who, user.id, user.role if bulk.as_admin else Role.USER, scopes)
@@ -104,10 +104,10 @@ async def _caller_of(tx: Tx, bulk: Bulk) -> Caller:
 
 async def _choose(tx: Tx, bulk: Bulk) -> Chosen:
     if bulk.resource is BulkResource.TASKS:
-        given = TaskFilterIn.model_validate(bulk.filter)
-        wanted = given.wanted(bulk.user_id, TaskAction(bulk.action))
+        criteria = TaskFilterIn.model_validate(bulk.filter)
+        wanted = criteria.wanted(bulk.user_id, TaskAction(bulk.action))
         return await selection.choose_tasks(
-            tx, given, wanted, asked_at=bulk.created_at, after=bulk.position, limit=_BATCH
+            tx, criteria, wanted, asked_at=bulk.created_at, after=bulk.position, limit=_BATCH
         )
     meant = ScheduleFilterIn.model_validate(bulk.filter)
     which = meant.wanted(bulk.user_id, ScheduleAction(bulk.action))
@@ -216,7 +216,7 @@ async def _one(work: _Work, row_id: str) -> bool:
             outcome = Outcome()
             outcome.refuse(row_id, exc.code, exc.message)
         except Unavailable:
-            raise  # the database is gone: another attempt goes on here
+            raise  # the database is gone: another attempt continues here
         except HeadraceError as exc:
             outcome = Outcome()
             outcome.refuse(row_id, exc.code, exc.message)
@@ -231,7 +231,7 @@ async def _do(tx: Tx, work: _Work, row_id: str) -> None:
         case TaskAction.CANCEL:
             await tasks.cancel_task(tx, work.tasks, work.caller, row_id)
         case TaskAction.RETRY:
-            if await store.find_bulk(tx, row_id) is not None:  # a deletion that somebody stopped must not go on unasked
+            if await store.find_bulk(tx, row_id) is not None:  # a stopped deletion must not continue by itself
                 raise Invalid("This acts on many rows itself: try it again by itself, if that is meant.")
             await tasks.retry_task(tx, work.tasks, work.caller, row_id, over_by=work.bulk.created_at)
         case ScheduleAction.ENABLE:

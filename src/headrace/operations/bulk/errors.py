@@ -10,7 +10,7 @@ class BulkNotFound(NotFound):
 
 
 class CountGrew(Conflict):
-    """More match by now than you were shown: look at the number in `details.count`, and ask again if it is meant."""
+    """More match by now than you were shown: check the number in `details.count`, and ask again if it is meant."""
 
     code = "count_grew"
 

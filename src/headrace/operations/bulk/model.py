@@ -1,4 +1,4 @@
-"""What is asked for, and how far it is."""
+"""A bulk action: the request and its progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from headrace.sql import Mark
 from headrace.tasks.model import ENDS, TaskStatus
 
 TYPE = "headrace.bulk"
-MOST_COUNTED = 100_000  # counting ends here: nobody is helped by knowing whether it is one or two millions
-MOST_NAMED = 1000
+MOST_COUNTED = 100_000  # counting ends here: the exact number of millions helps no decision
+MAX_NAMED = 1000
 
 
 class BulkResource(StrEnum):

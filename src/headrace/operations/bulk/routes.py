@@ -31,7 +31,7 @@ _Word = Annotated[str | None, Query(max_length=255)]
 
 
 def create_router(deps: TasksOrMake) -> Router:
-    """These routes, served with these tasks."""
+    """The routes, with these tasks."""
 
     async def give(request: Request) -> None:
         request.state.tasks = deps
@@ -86,8 +86,8 @@ async def count_tasks(
 async def act_on_tasks(body: TaskBulkIn, caller: Writer, db: Db, deps: TasksDep, once: TasksOnce) -> Response:
     """Cancel, retry or delete every task that a filter matches, or those that are named.
 
-    It is done by a task: follow `task_id` as any other, cancel it to stop; what was done by then stays done. What is
-    submitted after the request is not touched. Your own tasks only, administrators anybody's. Each batch is in the
+    A task does it: follow `task_id` as any other, cancel it to stop; completed rows stay completed. Tasks that are
+    submitted after the request are not touched. Your own tasks only, administrators everyone's. Each batch is in the
     audit trail with its ids.
     """
 
@@ -124,8 +124,8 @@ async def list_bulk_actions(caller: Reader, db: Db, paging: Paging) -> Page[Bulk
     """Yours, newest first; administrators see everybody's. They are kept for 90 days."""
     listing = paging.of("bulk_actions", reader=caller.user_id, admin=caller.is_admin)
     async with db.transaction(readonly=True) as tx:
-        found = await service.list_bulks(tx, caller, older_than=listing.after, limit=listing.fetch)
-    return listing.page(found, mark=lambda bulk: (bulk.created_at, bulk.task_id), item=BulkOut.of)
+        bulks = await service.list_bulks(tx, caller, older_than=listing.after, limit=listing.fetch)
+    return listing.page(bulks, mark=lambda bulk: (bulk.created_at, bulk.task_id), item=BulkOut.of)
 
 
 @router.get(
@@ -135,7 +135,7 @@ async def list_bulk_actions(caller: Reader, db: Db, paging: Paging) -> Page[Bulk
     responses=problems(BulkNotFound),
 )
 async def get_bulk_action(task_id: TaskIdPath, caller: Reader, db: Db) -> BulkOut:
-    """What was asked for, what is done, and what was refused."""
+    """The request, its progress, and refused rows."""
     async with db.transaction(readonly=True) as tx:
         return BulkOut.of(await service.get_bulk(tx, caller, task_id))
 

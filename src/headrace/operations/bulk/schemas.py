@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from headrace.edge.instants import Instant
 from headrace.edge.text import Text
-from headrace.operations.bulk.model import MOST_COUNTED, MOST_NAMED, Bulk, BulkResource, ScheduleAction, TaskAction
+from headrace.operations.bulk.model import MAX_NAMED, MOST_COUNTED, Bulk, BulkResource, ScheduleAction, TaskAction
 from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.model import LABEL, RUNNING, TaskStatus
@@ -40,16 +40,16 @@ class TaskFilterIn(_Body):
     ids: Annotated[
         list[_Id] | None,
         Field(
-            min_length=1, max_length=MOST_NAMED, description="Just these; the rest still applies.", examples=[[TASK_ID]]
+            min_length=1, max_length=MAX_NAMED, description="Just these; the rest still applies.", examples=[[TASK_ID]]
         ),
     ] = None
 
     def wanted(self, user_id: str, action: TaskAction | None) -> Filter:
         """Which tasks these are for this caller, of those to which the action can be done."""
-        given = set(self.status or TaskStatus)
-        if TaskStatus.RUNNING in given:  # as in the list: what shows a step as its status runs, too
-            given |= {*RUNNING}
-        chosen = given & (action.applies_to if action else set(TaskStatus))
+        statuses = set(self.status or TaskStatus)
+        if TaskStatus.RUNNING in statuses:  # as in the list: what shows a step as its status runs, too
+            statuses |= {*RUNNING}
+        chosen = statuses & (action.applies_to if action else set(TaskStatus))
         return Filter(
             _whose(self.owner, user_id),
             sorted(chosen),
@@ -72,7 +72,7 @@ class ScheduleFilterIn(_Body):
         list[_Id] | None,
         Field(
             min_length=1,
-            max_length=MOST_NAMED,
+            max_length=MAX_NAMED,
             description="Just these; the rest still applies.",
             examples=[[SCHEDULE_ID]],
         ),
@@ -94,7 +94,7 @@ class _BulkIn(_Body):
         Field(
             ge=0,
             le=2**53,
-            description="How many you were shown. If many more match by now, nothing is done, and you are told.",
+            description="The number that you were shown. If many more match by now, the request is refused.",
         ),
     ]
 
@@ -138,7 +138,7 @@ class RefusalOut(BaseModel):
 
 
 class BulkOut(BaseModel):
-    """An action on many rows. Its task is followed, and stopped, like any other: what was done by then stays done."""
+    """An action on many rows. Its task is followed, and stopped, like any other: completed rows stay completed."""
 
     task_id: str = Field(description="The task that carries it out.", examples=[TASK_ID])
     resource: BulkResource

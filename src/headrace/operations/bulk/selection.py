@@ -25,35 +25,35 @@ class Chosen:
     late: int = 0  # tasks that were not over yet when it was asked for, and are by now: they are left alone
 
 
-async def count_tasks(tx: Tx, given: TaskFilterIn, wanted: Filter, *, most: int) -> int:
-    if given.ids is None:
+async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> int:
+    if criteria.ids is None:
         return await task_store.count_tasks(tx, wanted, most=most)
-    return len(_named(await task_store.list_by_id(tx, given.ids), wanted))
+    return len(_named(await task_store.list_by_id(tx, criteria.ids), wanted))
 
 
 async def choose_tasks(
-    tx: Tx, given: TaskFilterIn, wanted: Filter, *, asked_at: datetime, after: Mark | None, limit: int
+    tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, asked_at: datetime, after: Mark | None, limit: int
 ) -> Chosen:
     """The next tasks, newest first."""
-    if given.ids is not None:
-        return _chosen(_named(await task_store.list_by_id(tx, given.ids), wanted), None, asked_at)
-    found = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
-    if found.resume is not None:
-        return _chosen(found.tasks, found.resume, asked_at)
-    last = found.tasks[-1] if len(found.tasks) == limit else None
-    return _chosen(found.tasks, None if last is None else (last.created_at, last.id), asked_at)
+    if criteria.ids is not None:
+        return _chosen(_named(await task_store.list_by_id(tx, criteria.ids), wanted), None, asked_at)
+    listed = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
+    if listed.resume is not None:
+        return _chosen(listed.tasks, listed.resume, asked_at)
+    last = listed.tasks[-1] if len(listed.tasks) == limit else None
+    return _chosen(listed.tasks, None if last is None else (last.created_at, last.id), asked_at)
 
 
 def _chosen(tasks: Sequence[Task], position: Mark | None, asked_at: datetime) -> Chosen:
     waiting = (TaskStatus.QUEUED, TaskStatus.UPLOADED)
-    # What failed again meanwhile, or ended only now, is not what somebody saw when they asked.
+    # A task that failed again meanwhile, or ended only now, is not what the requester saw.
     meant = [task for task in tasks if task.finished_at is None or task.finished_at <= asked_at]
     running = frozenset(task.id for task in meant if task.status not in waiting and not task.status.is_over)
     return Chosen([task.id for task in meant], running, position, late=len(tasks) - len(meant))
 
 
 def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
-    """Those of these that the filter matches, too: what is not the caller's is as good as not there."""
+    """Those of these that the filter matches, too: other users' rows count as missing."""
     return [
         task
         for task in tasks
@@ -67,16 +67,16 @@ def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
     ]
 
 
-async def count_schedules(tx: Tx, given: ScheduleFilterIn, wanted: ScheduleFilter, *, most: int) -> int:
-    found = await schedule_store.list_schedules(tx, wanted, limit=most)  # there are thousands, not millions
-    return len([each for each in found if given.ids is None or each.uid in given.ids])
+async def count_schedules(tx: Tx, criteria: ScheduleFilterIn, wanted: ScheduleFilter, *, most: int) -> int:
+    schedules = await schedule_store.list_schedules(tx, wanted, limit=most)  # there are thousands, not millions
+    return len([each for each in schedules if criteria.ids is None or each.uid in criteria.ids])
 
 
 async def choose_schedules(
-    tx: Tx, given: ScheduleFilterIn, wanted: ScheduleFilter, *, after: Mark | None, limit: int
+    tx: Tx, criteria: ScheduleFilterIn, wanted: ScheduleFilter, *, after: Mark | None, limit: int
 ) -> Chosen:
     """The next schedules, newest first."""
-    found = await schedule_store.list_schedules(tx, wanted, older_than=after, limit=limit)
-    last = found[-1] if len(found) == limit else None
-    uids = [each.uid for each in found if given.ids is None or each.uid in given.ids]
+    schedules = await schedule_store.list_schedules(tx, wanted, older_than=after, limit=limit)
+    last = schedules[-1] if len(schedules) == limit else None
+    uids = [each.uid for each in schedules if criteria.ids is None or each.uid in criteria.ids]
     return Chosen(uids, frozenset(), None if last is None else (last.created_at, last.uid))

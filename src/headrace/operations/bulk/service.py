@@ -1,4 +1,4 @@
-"""Asking for an action on many rows, and looking how far it is."""
+"""Requesting an action on many rows, and reading its progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,11 +36,11 @@ async def count_matching_tasks(tx: Tx, caller: Caller, action: TaskAction | None
 async def ask_for_tasks(
     tx: Tx, tasks: Tasks, caller: Caller, action: TaskAction, wanted: TaskFilterIn, *, expected: int
 ) -> Bulk:
-    """Have it done to every task that matches and is there by now. ``CountGrew`` if those are many more."""
+    """Apply an action to every task that matches at that time. ``CountGrew`` if those are many more."""
     _check_owner(caller, wanted.owner)
     if not wanted.wanted(caller.user_id, action).statuses:
         raise NothingToDo
-    # What is submitted after this moment is not meant, and neither is the task that does it.
+    # Tasks that are submitted after this moment are excluded, and so is the task of this action.
     now = await tx.fetchval("SELECT now()")
     before = now if wanted.created_before is None else min(now, wanted.created_before)
     fixed = wanted.model_copy(update={"created_before": before})
@@ -75,14 +75,14 @@ async def list_bulks(tx: Tx, caller: Caller, *, older_than: Mark | None = None, 
 
 def _check_owner(caller: Caller, owner: str | None) -> None:
     if owner not in (None, caller.user_id) and not caller.is_admin:
-        raise AdminOnly("Only an administrator may act on what is other people's.")
+        raise AdminOnly("Only an administrator may act on other users' rows.")
 
 
 def _check_count(matched: int, expected: int) -> None:
     if matched > expected + max(_GROWN_AT_LEAST, expected * _GROWN_BY) and expected < MOST_COUNTED:
         shown = f"{MOST_COUNTED:,} and more" if matched > MOST_COUNTED else f"{matched:,}"
         raise CountGrew(
-            f"{shown} match by now, and you were shown {expected:,}: look again, and ask again if that is meant.",
+            f"{shown} match by now, and you were shown {expected:,}: check the list, and ask again if that is meant.",
             count=min(matched, MOST_COUNTED),
             expected=expected,
         )
@@ -121,14 +121,20 @@ async def _begin(
         matched=matched,
         request_id=caller.who.request_id,
     )
-    data = {"verb": f"bulk {action}", "bulk": task_id, "count": str(matched), "expected": str(expected), **_told(shown)}
+    data = {
+        "verb": f"bulk {action}",
+        "bulk": task_id,
+        "count": str(matched),
+        "expected": str(expected),
+        **_audited_filter(shown),
+    }
     target = Resource(_RESOURCES[resource], "*")
     await audit.record(tx, caller.who, _ACTIONS.get(action, Action.UPDATED), target, data=data)
     return bulk
 
 
-def _told(wanted: Mapping[str, Any]) -> dict[str, str]:
-    """The filter as the trail keeps it: words."""
+def _audited_filter(wanted: Mapping[str, Any]) -> dict[str, str]:
+    """The filter as text, for the audit trail."""
     return {
         name: f"{len(value)} named" if name == "ids" else ",".join(value) if isinstance(value, list) else str(value)
         for name, value in wanted.items()

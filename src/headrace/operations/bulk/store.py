@@ -67,12 +67,12 @@ WHERE task_id = $1
 
 
 async def add(tx: Tx, task_id: str, outcome: Outcome) -> None:
-    """Count what was done, in the transaction that does it."""
+    """Count completed rows, in the transaction that completes them."""
     shown = (outcome.refusals or [])[:_SHOWN_REFUSALS]
     await tx.execute(ADD, task_id, outcome.done, outcome.skipped, outcome.refused, shown)
 
 
-# Only from where it was: a late worker that goes on with what another has taken over changes nothing.
+# Only from its last position: a late worker that continues after a takeover changes nothing.
 ADVANCE = """
 UPDATE headrace.bulk_actions
 SET position_at = $4, position_id = $5, updated_at = now(), finished_at = CASE WHEN $6 THEN now() END
@@ -87,7 +87,7 @@ async def advance(tx: Tx, bulk: Bulk, position: Mark | None, *, over: bool) -> b
     return await tx.count(ADVANCE, bulk.task_id, bulk.position_at, bulk.position_id, at, row_id, over) == 1
 
 
-# Longer than tasks are kept by default; what it did is in the trail.
+# Longer than tasks are kept by default; its effects are in the audit trail.
 PURGE = """
 DELETE FROM headrace.bulk_actions WHERE task_id IN (
   SELECT task_id FROM headrace.bulk_actions WHERE created_at < now() - interval '90 days'

@@ -1,1 +1,1 @@
-"""What has changed a moment ago, told to the operators who look on."""
+"""Recent changes, streamed to watching operators."""

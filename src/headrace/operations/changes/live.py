@@ -1,7 +1,7 @@
-"""Telling of changes: one look at the database a second for all who look on in a process, and none while nobody does.
+"""The live stream of changes: one query a second for all watchers of a process, and none without watchers.
 
-A stream holds no connection. It tells what has changed since it was opened; whoever comes back after a break is told to
-read everything again, for nobody has kept what happened meanwhile.
+A stream holds no connection. It reports changes since it was opened; a client that reconnects is asked to read
+everything again, because the changes in between are not kept.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from headrace.tasks.store.tasks import list_named
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesConfig(StreamLimits):
     every: timedelta = timedelta(seconds=1)
-    # A row's time is that of the beginning of its transaction: so far back one looks for those that committed late.
+    # A row's time is that of the beginning of its transaction: the query reaches this far back for late commits.
     window: timedelta = timedelta(seconds=20)
     # Of each status. Where more move, those who look on read their lists again instead.
     rows: int = 100
@@ -35,7 +35,7 @@ class _Stream:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, news: News) -> None:
-        # One who reads too slowly for it is told to read again.
+        # A watcher that reads too slowly for it is asked to read everything again.
         self.untold = [*self.untold, news] if len(self.untold) < _UNTOLD else [EVERYTHING]
         self.woken.set()
 
@@ -67,7 +67,7 @@ class Changes:
         self._writes = None  # changes while there is no stream are not news
 
     async def run_once(self) -> News:
-        """Look what has changed since the last look, and tell all streams."""
+        """Read the changes since the last round, and send them to all streams."""
         window = self._config.window
         writes = await store.count_writes(self._db, within=window)
         moved = set(await store.list_moved(self._db, within=window, limit=self._config.rows))
@@ -75,7 +75,7 @@ class Changes:
         if self._writes is not None:
             new = [each.task_id for each in moved - self._seen]
             news = await self._read(store.kinds_of(self._writes, writes), new)
-        # Only now: what could not be read is still news at the next look.
+        # Only now: what could not be read is still news in the next round.
         self._writes, self._seen = writes, moved
         if news:
             for each in self._streams:
@@ -98,7 +98,7 @@ class Changes:
     async def follow(
         self, user_id: str, *, again: bool, may_see: MaySee
     ) -> AsyncGenerator[News | Heartbeat | Revoked, None]:
-        """What changes from now on; whoever was here before is first told to read everything again."""
+        """Changes from now on; a client that was here before is first asked to read everything again."""
         with self._streams.opened(_Stream(user_id)) as mine:
             yield EVERYTHING if again else News()
             async with aclosing(self._streams.news(mine, mine.take, may_see=may_see)) as news:
@@ -111,9 +111,9 @@ async def open_changes(db: Database, config: ChangesConfig | None = None) -> Asy
     """The streams of a process, for as long as it serves them."""
     changes = Changes(db, config)
     async with asyncio.TaskGroup() as group:
-        looking = group.create_task(changes.run(), name="watch changes")
+        watching = group.create_task(changes.run(), name="watch changes")
         try:
             yield changes
         finally:
             changes.stop()
-            looking.cancel()
+            watching.cancel()

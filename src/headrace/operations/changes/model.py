@@ -1,4 +1,4 @@
-"""What operators are told of."""
+"""What the stream reports to operators."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is to be read again, and the tasks and runs that are told as they are now."""
+    """The lists that are to be read again, and tasks and runs in their current state."""
 
     kinds: frozenset[Kind] = frozenset()
     tasks: Sequence[Task] = ()

@@ -39,7 +39,7 @@ _COME_BACK_AFTER = timedelta(seconds=2)
 
 
 class ChangesOut(BaseModel):
-    """What is not as it was before."""
+    """The changes."""
 
     kinds: list[Kind] = Field(description="What to read again.")
     tasks: list[TaskItemOut] = Field(description="Tasks as they are now.")
@@ -55,7 +55,7 @@ class ChangesOut(BaseModel):
 
 
 def create_router(changes: Changes) -> Router:
-    """This route, served with the streams of this process."""
+    """This route, with the streams of this process."""
 
     async def give(request: Request) -> None:
         request.state.changes = changes
@@ -94,15 +94,15 @@ async def follow_changes(
         Header(
             alias="Last-Event-ID",
             pattern="^[0-9]{1,18}$",
-            description="The last event that was seen. Whoever names one is told first to read everything again: "
-            "what happened meanwhile was not kept.",
+            description="The last event that was seen. A client that names one is first asked to read everything "
+            "again: the changes in between were not kept.",
         ),
     ] = None,
 ) -> Response:
-    """Everybody's tasks and runs as they move, and what else has changed (server-sent events), within a second or two.
+    """Everyone's tasks and runs as they move, and other changes (server-sent events), within a second or two.
 
-    Opening it is in the audit trail, once for all that it brings. A stream lasts a quarter of an hour at the most; then
-    the client comes back, as browsers' `EventSource` does by itself.
+    Opening it is in the audit trail, once for all that it shows. A stream lasts at most a quarter of an hour; then
+    the client reconnects, as browsers' `EventSource` does by itself.
     """
     changes = request.state.changes
     assert isinstance(changes, Changes)

@@ -1,4 +1,4 @@
-"""Finding out what has changed, by indexes and counters that are there anyway: no write costs more for it."""
+"""Detecting changes, by existing indexes and counters: no write costs more for it."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -8,7 +8,7 @@ from headrace.database import Database
 from headrace.operations.changes.model import Kind
 from headrace.tasks.model import TaskStatus
 
-# What PostgreSQL has counted of each table. The server tells it a second after the write, ten at the most.
+# PostgreSQL's counters of each table. The server publishes them a second after the write, ten at most.
 _TABLES: Mapping[str, Kind] = {
     "scheduled_tasks": Kind.SCHEDULES,
     "queues": Kind.QUEUES,
@@ -26,8 +26,8 @@ _TABLES: Mapping[str, Kind] = {
     "row_archives": Kind.ARCHIVES,
     "bulk_actions": Kind.BULK,
 }
-# Partitions carry their table's name in front. Reading the trail is in the trail: it must not be told, or whoever looks
-# would be told of their own look.
+# Partitions carry their table's name in front. Reading the audit trail is in the trail: reads are not reported, or
+# watchers would be notified of their own reads.
 COUNT_WRITES = """
 SELECT known.name, coalesce(sum(stat.n_tup_ins + stat.n_tup_upd + stat.n_tup_del), 0)::bigint AS writes
 FROM unnest($1::text[]) AS known (name)
@@ -73,6 +73,6 @@ CROSS JOIN LATERAL (
 
 
 async def list_moved(db: Database, *, within: timedelta, limit: int) -> list[Moved]:
-    """Tasks that were written to lately or deleted, at most so many of each status."""
+    """Tasks that were written lately or deleted, up to a limit for each status."""
     rows = await db.fetch_alone(LIST_MOVED, sorted(TaskStatus), within, limit)
     return [Moved(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""The outbox over HTTP, for administrators, and the types of events, for everybody who is logged in."""
+"""The outbox over HTTP, for administrators, and the types of events, for every logged-in user."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ async def list_event_types(caller: SignedIn) -> Page[EventTypeOut]:  # noqa: ARG
 
 @router.get("/v1/admin/outbox", response_model=OutboxOut, summary="See how the outbox is doing")
 async def get_outbox(caller: Admin, db: Db) -> OutboxOut:  # noqa: ARG001 - asked for to be let in
-    """How many events wait, since when, what was given up, and which relays are alive."""
+    """The number and age of waiting events, the dead ones, and the relays that are alive."""
     async with db.transaction(readonly=True) as tx:
         return OutboxOut.of(await administration.read_overview(tx))
 

@@ -25,7 +25,7 @@ class OutboxEventOut(BaseModel):
     trace_id: str | None
     status: EventStatus = Field(
         description="`PENDING`: to be given to consumers. `FAILED`: to be tried again. `PUBLISHED`: all have it. "
-        "`DEAD`: given up after too many tries, until somebody revives it."
+        "`DEAD`: failed too often, until an administrator revives it."
     )
     tries: int = Field(description="Failed tries so far; one that is under way counts.")
     next_try_at: datetime | None = Field(

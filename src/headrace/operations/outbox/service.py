@@ -1,4 +1,4 @@
-"""Looking after the outbox. What is changed is audited; administrators only, which routes and commands see to."""
+"""Operating the outbox. Changes are audited; only for administrators, which routes and commands check."""
 
 from headrace import audit
 from headrace.access import Caller
@@ -48,7 +48,7 @@ async def revive_all(db: Database, caller: Caller, *, event_type: str | None = N
 
 async def withdraw_consumer(tx: Tx, caller: Caller, name: str) -> int:
     """Write no more events for a consumer that is gone for good; gives how many messages still waited for it, which are
-    forgotten. A relay that has it declares it anew when it starts."""
+    discarded. A relay with this consumer declares it again when it starts."""
     known = await interests.list_consumers(tx)
     if name not in known:
         raise ConsumerNotFound(f"No consumer {name} wants events; those that do: {', '.join(known) or 'none'}.")

@@ -1,1 +1,1 @@
-"""What operators see at a glance: what runs, what waits, what is wrong, what was chosen."""
+"""The operators' overview: queues, workers, findings and settings."""

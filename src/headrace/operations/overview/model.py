@@ -21,8 +21,8 @@ class ShownSetting:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
-    """Those who work. ``silent`` ones have not been heard of for longer than their lease."""
+class WorkerCounts:
+    """Numbers of workers. ``silent`` ones have sent no heartbeat for longer than their lease."""
 
     alive: int
     silent: int
@@ -33,10 +33,10 @@ class Crew:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All of it at one moment. The findings may be some seconds older."""
+    """Queues, workers and findings at one moment. The findings may be some seconds older."""
 
     now: datetime
     queues: Sequence[Queue]
-    crew: Crew
+    workers: WorkerCounts
     findings: Sequence[Finding]
     findings_at: datetime

@@ -17,7 +17,7 @@ router = Router(tags=["Operations"])
 
 
 def create_router(operators: Operators, *others: Router) -> Router:
-    """These routes, and others for operators, served with what operators are shown."""
+    """The routes of the overview, and others for operators."""
 
     async def give(request: Request) -> None:
         request.state.operators = operators
@@ -36,7 +36,7 @@ async def _operators(request: Request) -> Operators:
 OperatorsDep = Annotated[Operators, Depends(_operators)]
 
 
-@router.get("/overview", response_model=OverviewOut, summary="What runs, what waits, what is wrong")
+@router.get("/overview", response_model=OverviewOut, summary="Queues, workers and findings")
 async def get_overview(caller: Admin, db: Db, operators: OperatorsDep) -> OverviewOut:  # noqa: ARG001 - asked to be let in
     """Everything at a glance: queues, workers, the task that has waited longest, and what `headrace doctor` finds."""
     return OverviewOut.of(await read_overview(db, operators))

@@ -6,16 +6,16 @@ from typing import Self
 from pydantic import BaseModel, Field
 
 from headrace.operations.doctor import Verdict
-from headrace.operations.overview.model import Crew, Overview, ShownSetting
+from headrace.operations.overview.model import Overview, ShownSetting, WorkerCounts
 from headrace.operations.statistics.model import Point, QueueSeries, Range, Statistics, quantile
 from headrace.tasks.queue_schemas import QueueOut
 
 
 class AlarmOut(BaseModel):
-    """One thing that `headrace doctor` looks at."""
+    """One check of `headrace doctor`."""
 
     check: str = Field(examples=["outbox"])
-    verdict: Verdict = Field(description="`warning` and `bad` want somebody's attention.")
+    verdict: Verdict = Field(description="`warning` and `bad` need attention.")
     message: str = Field(examples=["no event waits; relays at work: 1"])
 
 
@@ -23,18 +23,24 @@ class CrewOut(BaseModel):
     """Worker processes together."""
 
     alive: int
-    silent: int = Field(description="Not heard of for longer than their lease: what they run is given to others.")
+    silent: int = Field(description="Without a heartbeat for longer than their lease: other workers take their tasks.")
     stopping: int
     slots: int = Field(description="How many tasks those that take work may run at once.")
     running: int
 
     @classmethod
-    def of(cls, crew: Crew) -> Self:
-        return cls(alive=crew.alive, silent=crew.silent, stopping=crew.stopping, slots=crew.slots, running=crew.running)
+    def of(cls, workers: WorkerCounts) -> Self:
+        return cls(
+            alive=workers.alive,
+            silent=workers.silent,
+            stopping=workers.stopping,
+            slots=workers.slots,
+            running=workers.running,
+        )
 
 
 class OverviewOut(BaseModel):
-    """What runs, what waits, who works, and what is wrong."""
+    """Queues, workers and findings."""
 
     at: datetime
     waiting: int
@@ -46,7 +52,7 @@ class OverviewOut(BaseModel):
     queues: list[QueueOut]
     workers: CrewOut
     alarms: list[AlarmOut] = Field(description="All checks, those that want attention first.")
-    alarms_at: datetime = Field(description="When the checks were made: at the most some seconds ago.")
+    alarms_at: datetime = Field(description="When the checks were made: at most some seconds ago.")
 
     @classmethod
     def of(cls, overview: Overview) -> Self:
@@ -65,7 +71,7 @@ class OverviewOut(BaseModel):
             oldest_waiting_seconds=None if oldest is None else oldest.contents.oldest_waiting_seconds,
             oldest_waiting_queue=None if oldest is None else oldest.rules.name,
             queues=[QueueOut.counted(queue) for queue in overview.queues],
-            workers=CrewOut.of(overview.crew),
+            workers=CrewOut.of(overview.workers),
             alarms=[
                 AlarmOut(check=each.check, verdict=each.verdict, message=each.message)
                 for each in sorted(overview.findings, key=lambda each: worst_first[each.verdict])
@@ -75,7 +81,7 @@ class OverviewOut(BaseModel):
 
 
 class PointOut(BaseModel):
-    """One step of a plot. Counts are sums over the step. What was looked at once a minute is null where nobody did."""
+    """One step of a plot. Counts are sums over the step. Values sampled once a minute are null without a sample."""
 
     at: datetime = Field(description="When the step begins.")
     submitted: int
@@ -88,9 +94,9 @@ class PointOut(BaseModel):
     oldest_waiting_seconds: float | None
     workers: float | None
     slots: float | None
-    wait_p50: float | None = Field(description="Seconds that half of the tasks that ended had waited at the most.")
+    wait_p50: float | None = Field(description="Median wait in seconds of the tasks that ended.")
     wait_p95: float | None
-    run_p50: float | None = Field(description="Seconds that half of the tasks that ended ran at the most.")
+    run_p50: float | None = Field(description="Median run time in seconds of the tasks that ended.")
     run_p95: float | None
 
     @classmethod
@@ -128,7 +134,7 @@ class QueueSeriesOut(BaseModel):
 
 
 class StatisticsRangeOut(BaseModel):
-    """What happened, in steps. A step in which nobody measured, because no API or scheduler ran, has no point."""
+    """The statistics, in steps. A step without a measurement, because no API or scheduler ran, has no point."""
 
     range: Range
     since: datetime

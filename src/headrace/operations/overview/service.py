@@ -1,4 +1,4 @@
-"""Reading the overview. Queues and workers are as they are now; the doctor's look is dearer, and shared."""
+"""Reading the overview. Queues and workers are read each time; the doctor's checks cost more, and are shared."""
 
 import asyncio
 import time
@@ -9,10 +9,10 @@ from datetime import datetime
 from headrace.audit.verifying import VerifyMode
 from headrace.database import Database, Tx
 from headrace.operations.doctor import DoctorConfig, Finding, examine
-from headrace.operations.overview.model import Crew, Overview, ShownSetting
+from headrace.operations.overview.model import Overview, ShownSetting, WorkerCounts
 from headrace.tasks.queues import list_queues
 
-_GOOD_FOR_S = 20.0
+_CACHE_SECONDS = 20.0
 
 COUNT_WORKERS = """
 SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive) AS silent,
@@ -25,25 +25,25 @@ FROM (
 """
 
 
-async def count_workers(tx: Tx) -> Crew:
+async def count_workers(tx: Tx) -> WorkerCounts:
     row = await tx.fetchrow(COUNT_WORKERS)
     assert row is not None
-    return Crew(**row)
+    return WorkerCounts(**row)
 
 
-class Rounds:
-    """What the doctor found a moment ago: however many people look, the database is examined no oftener."""
+class CachedFindings:
+    """The doctor's recent findings: the number of viewers does not change how often the database is examined."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
         self._known: tuple[float, datetime, Sequence[Finding]] | None = None
 
-    async def findings(self, db: Database, config: DoctorConfig) -> tuple[datetime, Sequence[Finding]]:
+    async def read(self, db: Database, config: DoctorConfig) -> tuple[datetime, Sequence[Finding]]:
         async with self._lock:
-            if self._known is None or time.monotonic() - self._known[0] > _GOOD_FOR_S:
-                found = await examine(db, config)
+            if self._known is None or time.monotonic() - self._known[0] > _CACHE_SECONDS:
+                findings = await examine(db, config)
                 at: datetime = (await db.fetch_alone("SELECT now()"))[0][0]
-                self._known = (time.monotonic(), at, found)
+                self._known = (time.monotonic(), at, findings)
             return self._known[1:]
 
 
@@ -54,13 +54,13 @@ class Operators:
     doctor: DoctorConfig = field(default_factory=DoctorConfig)
     settings: Sequence[ShownSetting] = ()
     trail: VerifyMode = field(default_factory=VerifyMode)
-    rounds: Rounds = field(default_factory=Rounds)
-    verifying: asyncio.Lock = field(default_factory=asyncio.Lock)  # one look through the whole trail at a time
+    findings: CachedFindings = field(default_factory=CachedFindings)
+    verifying: asyncio.Lock = field(default_factory=asyncio.Lock)  # one verification of the whole trail at a time
 
 
 async def read_overview(db: Database, operators: Operators) -> Overview:
     """Everything at a glance; a few milliseconds, whatever is in the tables."""
-    findings_at, findings = await operators.rounds.findings(db, operators.doctor)
+    findings_at, findings = await operators.findings.read(db, operators.doctor)
     async with db.transaction(readonly=True) as tx:
         now: datetime = await tx.fetchval("SELECT now()")
         return Overview(now, await list_queues(tx), await count_workers(tx), findings, findings_at)

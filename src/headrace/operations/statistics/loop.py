@@ -1,4 +1,4 @@
-"""Measuring again and again, in every process that looks after the database."""
+"""The measuring loop, in every process that maintains the database."""
 
 from datetime import timedelta
 
@@ -11,7 +11,7 @@ log = logs.get(__name__)
 
 
 async def run_once(db: Database) -> Measured:
-    """Measure what is to be measured; mostly another process was first, and there is nothing to do."""
+    """Measure past minutes; mostly another process was first, and there is nothing to do."""
     async with db.transaction() as tx:
         measured = await measure(tx)
     if measured.minutes > 1:

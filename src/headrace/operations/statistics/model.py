@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import accumulate
 
 MINUTE = timedelta(minutes=1)
-KEEP = timedelta(days=8)  # a week, and what was before it began
+KEEP = timedelta(days=8)  # a week, and the period before it
 
 # Upper bounds of a histogram's classes, in seconds; the last class has none. Fixed: old rows are read with them, too.
 BOUNDS = (
@@ -34,8 +34,8 @@ class Range(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One step. What was counted is the sum over it; what was looked at (``waiting`` and after) is None where nobody
-    looked. Of waiting the most is shown, of the others the mean."""
+    """One step. Counts are sums over it; samples (``waiting`` and after) are None without a measurement.
+    Of waiting the maximum is shown, of the others the mean."""
 
     at: datetime
     submitted: int
@@ -64,7 +64,7 @@ class QueueSeries:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What was asked for. Steps in which nobody measured have no point."""
+    """The requested statistics. Steps without a measurement have no point."""
 
     range: Range
     since: datetime

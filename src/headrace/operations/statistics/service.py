@@ -1,4 +1,4 @@
-"""Measuring a minute, and reading what was measured."""
+"""Measuring a minute, and reading the measurements."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,14 +13,14 @@ _QUEUES_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one look did."""
+    """The result of one round."""
 
     minutes: int = 0
     forgotten: int = 0
 
 
 async def measure(tx: Tx, *, now: datetime | None = None) -> Measured:
-    """Keep the minutes that are over and that nobody has kept; nothing if another process has done so.
+    """Measure the past minutes that are not recorded yet; nothing if another process has done so.
 
     Any number of processes may try at once: the row of a minute is inserted by one of them, and one that dies takes its
     row with it.

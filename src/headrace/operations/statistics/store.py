@@ -1,4 +1,4 @@
-"""SQL for statistics. Measuring costs what has happened in the minute, never what waits: see docs/why/statistics.md."""
+"""SQL for statistics. The cost depends on the minute's events, never on the backlog: see docs/why/statistics.md."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from headrace.database import Tx
 from headrace.operations.statistics.model import BOUNDS, KEEP, Point, QueueSeries
 from headrace.tasks.store.queues import Contents
 
-# Whoever inserts the row of a minute measures it. Of what was missed while nobody ran, the last few minutes are made up
+# The process that inserts the row of a minute measures it. After an outage only the last few minutes are made up
 # for: more could be millions of tasks. The few seconds are for ends whose transactions are not committed yet.
 CLAIM = """
 WITH span AS (
@@ -29,7 +29,7 @@ MADE_UP_FOR = timedelta(minutes=10)
 
 
 async def claim_minutes(tx: Tx, *, now: datetime | None = None) -> list[datetime]:
-    """Minutes that are over and that nobody has measured: they are this transaction's to measure."""
+    """Past minutes without a measurement: they are this transaction's to measure."""
     return sorted(row["minute"] for row in await tx.fetch(CLAIM, now, SETTLED, MADE_UP_FOR))
 
 
@@ -76,7 +76,7 @@ WITH ended AS MATERIALIZED (
   CROSS JOIN generate_series(0, cardinality($3)) AS class
   LEFT JOIN ended ON ended.minute = mine.minute
   GROUP BY 1, 2
-), told AS (
+), histograms AS (
   UPDATE headrace.statistics_minutes AS kept SET waited = histogram.waited, ran = histogram.ran
   FROM (
     SELECT minute, array_agg(waited ORDER BY class) AS waited, array_agg(ran ORDER BY class) AS ran
@@ -110,7 +110,7 @@ SET submitted = greatest(kept.submitted, excluded.submitted), succeeded = greate
 
 
 async def count_ended(tx: Tx, minutes: Sequence[datetime]) -> None:
-    """Keep what was submitted and what ended in these minutes: those that the caller has claimed, and others that are
+    """Record submissions and ends in these minutes: those that the caller has claimed, and others that are
     counted again."""
     until = minutes[-1] + timedelta(minutes=1)
     await tx.execute(COUNT_ENDED, minutes[0], until, list(BOUNDS), list(minutes))
@@ -134,7 +134,7 @@ WHERE minute = $1
 
 
 async def keep_contents(tx: Tx, minute: datetime, contents: Mapping[str, Contents]) -> None:
-    """Keep what is in the queues now, and who is there to work, as that of a minute that was over just now."""
+    """Record the current contents of the queues and the workers, as those of the minute that ended just now."""
     await tx.execute(
         KEEP_CONTENTS,
         minute,
@@ -151,7 +151,7 @@ FORGET = "DELETE FROM headrace.statistics_minutes WHERE minute < coalesce($1, no
 
 
 async def forget(tx: Tx, *, now: datetime | None = None) -> int:
-    """Remove minutes that nobody can ask for any more; gives how many."""
+    """Remove minutes that are too old to be requested; gives how many."""
     return await tx.count(FORGET, now, KEEP)
 
 
@@ -176,7 +176,7 @@ WITH totals AS (
   SELECT date_bin($3::interval, minutes.minute, $1) AS at,
          coalesce(sum(submitted), 0)::bigint AS submitted, coalesce(sum(succeeded), 0)::bigint AS succeeded,
          coalesce(sum(failed), 0)::bigint AS failed, coalesce(sum(canceled), 0)::bigint AS canceled,
-         -- Where somebody looked and found nothing there is no row, and the number is 0.
+         -- An empty queue has no row in a measured step, and the number is 0.
          max(coalesce(waiting, 0)) FILTER (WHERE workers IS NOT NULL)::bigint AS waiting,
          max(coalesce(delayed, 0)) FILTER (WHERE workers IS NOT NULL)::bigint AS delayed,
          avg(coalesce(running, 0)) FILTER (WHERE workers IS NOT NULL)::double precision AS running,
@@ -203,7 +203,7 @@ ORDER BY shown.at
 
 
 async def list_points(tx: Tx, since: datetime, until: datetime, step: timedelta) -> list[Point]:
-    """All queues together, a point for each step in which somebody measured."""
+    """All queues together, a point for each step with a measurement."""
     return [Point(**row) for row in await tx.fetch(LIST_POINTS, since, until, step)]
 
 
@@ -227,12 +227,12 @@ async def list_queues(
 ) -> list[QueueSeries]:
     """The busiest queues, with a value for each of these points."""
     rows = await tx.fetch(LIST_QUEUES, since, until, step, most)
-    found: dict[str, dict[datetime, tuple[int | None, int, int]]] = {}
+    queues: dict[str, dict[datetime, tuple[int | None, int, int]]] = {}
     for row in rows:
-        found.setdefault(row["queue"], {})[row["at"]] = (row["waiting"], row["ended"], row["failed"])
+        queues.setdefault(row["queue"], {})[row["at"]] = (row["waiting"], row["ended"], row["failed"])
     series = []
-    for name, by_time in found.items():
-        # A queue without a row in a step in which somebody looked was empty then.
+    for name, by_time in queues.items():
+        # A queue without a row in a measured step was empty then.
         steps = [by_time.get(point.at) or (None, 0, 0) for point in points]
         waiting = [
             each[0] if each[0] is not None or point.waiting is None else 0

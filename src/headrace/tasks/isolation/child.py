@@ -198,10 +198,10 @@ class Link:
             handler = addresses.load_handler(address)
             preloading.preload(handler)
             self._handlers[address] = handler
-            gc.freeze()  # what was loaded stays to the end
+            gc.freeze()  # loaded modules stay to the end
         except LookupError as exc:
             self.say({"say": "broken", "error": wire.text(str(exc))})
-        except BaseException as exc:  # noqa: BLE001 - whatever an import raises is told, SystemExit too
+        except BaseException as exc:  # noqa: BLE001 - whatever an import raises is reported, SystemExit too
             self.say({"say": "broken", "error": endings.describe(exc)})
         else:
             self.say({"say": "ready", "memory": confinement.resident_bytes()})
@@ -226,7 +226,7 @@ class Link:
             traceback.print_exc()
             os._exit(70)
         if self._run is not None:
-            confinement.kill_own_group()  # the worker is gone, and with it the right to go on
+            confinement.kill_own_group()  # the worker is gone, and with it the right to continue
         self._orders.put(None)
 
     def _take(self, message: Message) -> None:
@@ -247,7 +247,7 @@ class Link:
 
 
 def perform(run: Run, handler: Handler) -> Message:
-    """Run the task and say how it ended, whatever its handler does."""
+    """Run the task and report its end, whatever its handler does."""
     try:
         task_type = _declared(run.claimed.task_type, handler)
         try:
@@ -257,7 +257,7 @@ def perform(run: Run, handler: Handler) -> Message:
         with contextlib.nullcontext() if run.limits is None else limited(run.limits):
             result = run.handle(task_type, payload)
             return _ending_with(task_type, result, run.result_limit)
-    except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is told, SystemExit too
+    except BaseException as exc:  # noqa: BLE001 - whatever a handler raises is reported, SystemExit too
         return endings.of_exception(exc, asked_to_stop=run.stop_asked.is_set())
 
 

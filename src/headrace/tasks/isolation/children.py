@@ -2,7 +2,7 @@
 
 A child is a fresh interpreter that imports a handler by its address; nothing of the running loop is forked. It is
 started when first needed, stays for the next tasks, and is replaced after ``recycle_after`` of them, when its memory
-has grown, and after every crash or kill. Types share children if they agree in what a process gets at its start: its
+has grown, and after every crash or kill. Types share children if they agree in the parameters of a process: its
 environment, and whether there is a network.
 """
 
@@ -27,9 +27,9 @@ from headrace.tasks.registry import TaskType
 class Children:
     """Up to ``size`` child processes, for any types. Belongs to the loop it is first used on; ``close`` it there.
 
-    ``path`` is where they look for modules: where this process does, and the current folder, unless told. ``folder`` is
-    where those may make and open files, by names that they know, that have none otherwise (``files=False``). ``spare``
-    of them are kept ready for the next tenant.
+    ``path`` is their module search path; by default that of this process and the current folder. ``folder`` is
+    where children without file access (``files=False``) may create and open files whose names they know. ``spare``
+    children are kept ready for the next tenant.
     """
 
     def __init__(
@@ -84,10 +84,10 @@ class Children:
         tenant: str | None = None,
     ) -> Any:
         """Run a task's handler in a child and give its result, as plain JSON values that fit ``result_limit`` bytes.
-        ``on_start`` is called when there is a child for it: before, it waits its turn. A child that has served a
-        ``tenant`` serves nobody else: whatever the one's file has left behind in it, another's never meets it.
+        ``on_start`` is called when a child is assigned: before that it waits its turn. A child that has served one
+        ``tenant`` serves no other: leftovers of one tenant's file never meet another's.
 
-        Raises what errors.py lists, and what handlers raise on purpose. Set ``stop`` to have it stop: an async handler
+        Raises the errors of errors.py and the handlers' own exceptions. Set ``stop`` to stop it: an async handler
         is canceled, another gets ``TaskCanceled`` at its next report; after ``grace``, read when the stop comes, it is
         killed with everything it started (``Killed``). Canceling this call kills it at once.
         """
@@ -105,7 +105,7 @@ class Children:
             self._give_back(pool, child)
 
     def forget(self, tenant: str) -> None:
-        """Let go the children that have served this tenant and have nothing to do; fresh ones take their place."""
+        """Retire the idle children that have served this tenant; fresh ones take their place."""
         for pool in self._pools.values():
             pool.forget(tenant)
 
@@ -122,9 +122,9 @@ class Children:
 
     async def _take_unless_stopped(self, pool: Pool, address: str, tenant: str | None, stop: asyncio.Event) -> Child:
         task = asyncio.create_task(self._take(pool, address, tenant))
-        asked = asyncio.create_task(stop.wait())
+        stop_requested = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait([task, asked], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([task, stop_requested], return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise TaskCanceled
             return task.result()
@@ -133,7 +133,7 @@ class Children:
                 self._give_back(pool, task.result())
             raise
         finally:
-            asked.cancel()
+            stop_requested.cancel()
             if not task.done():
                 task.cancel()
                 await asyncio.wait([task])

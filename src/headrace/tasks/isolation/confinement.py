@@ -1,4 +1,4 @@
-"""What a child process does to itself, so that it can harm nobody: it dies with its worker, and gives up rights."""
+"""How a child process confines itself: it dies with its worker, and gives up rights."""
 
 import contextlib
 import ctypes
@@ -53,11 +53,11 @@ def has_live_children() -> bool:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
         return False
-    found: set[int] = set()
+    children: set[int] = set()
     for listed in Path("/proc/self/task").glob("*/children"):
         with contextlib.suppress(OSError):  # a thread that has just ended
-            found.update(map(int, listed.read_bytes().split()))
-    return any(_is_alive(pid) for pid in found - _helpers())
+            children.update(map(int, listed.read_bytes().split()))
+    return any(_is_alive(pid) for pid in children - _helpers())
 
 
 def _is_alive(pid: int) -> bool:

@@ -14,7 +14,7 @@ from headrace.tasks.isolation.wire import Message, text
 
 # Frames of ours and of asyncio between the process's start and the handler say nothing about its failure.
 _FOLDERS = tuple(str(Path(module).parent) for module in (__file__, asyncio.__file__))
-_MOST = 16_000
+_MAX_MESSAGE_CHARACTERS = 16_000
 _PLAIN = {"lease_lost": LeaseLost, "bad_result": BadResult}
 
 
@@ -51,13 +51,13 @@ def of_exception(exc: BaseException, *, asked_to_stop: bool) -> Message:
             return {
                 "kind": "failed",
                 "type": type(exc).__name__,
-                "message": text(_message(exc))[:_MOST],
+                "message": text(_message(exc))[:_MAX_MESSAGE_CHARACTERS],
                 "traceback": describe(exc),
             }
 
 
 def value_of(end: Message) -> Any:
-    """The result that an ending holds, or raise what it tells of."""
+    """The result of an ending, or raise its error."""
     match end["kind"]:
         case "result":
             return end["value"]
@@ -87,7 +87,7 @@ def describe(exc: BaseException) -> str:
         whole = text("".join(lines)).rstrip()
     except Exception as odd:  # noqa: BLE001 - a __str__ of the user's may raise anything
         whole = f"{type(exc).__name__} (it cannot be shown: {type(odd).__name__})"
-    return whole if len(whole) <= _MOST else f"…{whole[-_MOST:]}"
+    return whole if len(whole) <= _MAX_MESSAGE_CHARACTERS else f"…{whole[-_MAX_MESSAGE_CHARACTERS:]}"
 
 
 def _from_handler(exc: BaseException) -> Any:

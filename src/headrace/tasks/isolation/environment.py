@@ -1,7 +1,7 @@
-"""The environment of child processes: what programs need to run, and nothing that is secret.
+"""The environment of child processes: the variables that programs need, without secrets.
 
-Children decode what strangers made. They do not get the database's address, the keys and whatever else the worker was
-given; a type names what it needs beside this list.
+Children decode untrusted files. They do not get the database's address, keys and other variables of the worker;
+a type declares the further variables that it needs.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""How a handler can end that does not run on the loop, beside its result and what handlers raise on purpose.
+"""How a handler outside the loop can end, beside its result and the exceptions that it raises on purpose.
 
 TaskCanceled            it stopped because it was asked to
 └── Killed              it did not stop, and was killed when its grace was over
@@ -22,7 +22,7 @@ from headrace.tasks.model import ErrorCode
 
 
 class Killed(TaskCanceled):
-    """It did not stop when it was asked to, and was killed; nothing of it runs any more."""
+    """It did not stop when it was asked to, and was killed; none of its processes runs any more."""
 
 
 class HandlerFailed(HeadraceError):
@@ -42,7 +42,7 @@ class CrashCause(StrEnum):
 
     TIME = "time"  # it ran, or computed, longer than it may
     MEMORY = "memory"
-    ITSELF = "itself"  # a fault in it, or somebody killed it
+    ITSELF = "itself"  # a fault of its own, or killed from outside
 
 
 class Crashed(HeadraceError):

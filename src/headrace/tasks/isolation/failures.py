@@ -1,4 +1,4 @@
-"""What could not be started or loaded: told to all who ask, and tried again after a pause that grows."""
+"""Failures to start or load a child: reported to all that need it, and retried after a growing pause."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from headrace.tasks.isolation.errors import ProgramBroken
 
 log = logs.get(__name__)
 
-_LONGEST_PAUSE = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class Failures:
         if before is None or before.message != message:
             log.error("isolation.program_broken", what=what, error=message)
         times = 0 if before is None else before.times
-        pause = min(_LONGEST_PAUSE, 2.0 ** min(times, 16))
+        pause = min(_MAX_PAUSE_SECONDS, 2.0 ** min(times, 16))
         self._failures[what] = _Failure(message, times + 1, time.monotonic() + pause)
 
     def forget(self, what: str) -> None:
@@ -50,6 +50,6 @@ class Failures:
         return ProgramBroken(failure.message, retry_after=pause)
 
     def refuse(self, what: str) -> None:
-        """Raise what went wrong as long as it is not to be tried again."""
+        """Raise the failure until it is time to try again."""
         if self.pausing(what):
             raise self.error(what)

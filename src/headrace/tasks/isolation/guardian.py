@@ -1,8 +1,8 @@
-"""The guardian: a tiny process that outlives a killed worker just long enough to end what its children started.
+"""The guardian: a tiny process that outlives a killed worker just long enough to kill its children's subprocesses.
 
-The kernel kills a child together with its worker, but not the programs that the child started: they would go on
-writing into the folders of a task that another worker has taken up by then. The guardian knows the process groups, and
-kills them when its standard input ends, which is when the worker is gone, however it went.
+The kernel kills a child together with its worker, but not the programs that the child started: they would continue
+to write into the folders of a task that another worker has claimed by then. The guardian knows the process groups, and
+kills them at the end of its standard input, which comes when the worker is gone, for any reason.
 
 Its file is run by an interpreter without site-packages, which takes 10 ms and a few MB.
 """
@@ -23,14 +23,14 @@ _PROCESS = str(Path(__file__).with_name("guardian_process.py"))
 
 
 class Guardian:
-    """The worker's side: it starts the process with the first group, and anew if somebody killed it."""
+    """The worker's side: it starts the process with the first group, and restarts it if it was killed."""
 
     def __init__(self) -> None:
         self._groups: set[int] = set()
         self._process: subprocess.Popen[bytes] | None = None
 
     def watch(self, group: int) -> None:
-        """Put a group on the list. Without a guardian things go on: it matters only when the worker is killed."""
+        """Put a group on the list. Without a guardian the worker continues: it only matters if the worker is killed."""
         self._groups.add(group)
         if self._process is not None and _write(self._process, f"+{group}\n"):
             return
@@ -51,7 +51,7 @@ class Guardian:
         _write(self._process, "".join(f"+{each}\n" for each in self._groups))
 
     def forget(self, group: int) -> None:
-        """To be called while the group's leader is not yet waited for: until then its number is nobody else's."""
+        """Call it before the group's leader is waited for: until then its process id cannot be reused."""
         self._groups.discard(group)
         if self._process is not None:
             _write(self._process, f"-{group}\n")

@@ -6,7 +6,7 @@ import sys
 
 
 def guard() -> None:
-    """Keep the list that comes in, and kill whoever is on it when the input ends."""
+    """Keep the list of groups read from the input, and kill them when the input ends."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()

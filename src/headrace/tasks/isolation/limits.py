@@ -24,9 +24,9 @@ def limited(limits: ProcessLimits, pid: int = 0, *, has_ended: Callable[[], bool
     """Hold one task to its limits: in this process, or in the child ``pid``. Once that has ended, its number may be
     another process's.
 
-    Soft limits, so that the next task can have others. Memory is counted as address space on top of what the loaded
-    program has taken, and CPU time from here on. All of them hold for each process: programs that the handler starts
-    inherit them but do not share them. The time by the clock is the worker's to watch.
+    Soft limits, so that the next task can have others. Memory is counted as address space on top of that of the loaded
+    program, and CPU time from here on. All of them hold for each process: programs that the handler starts
+    inherit them but do not share them. The worker watches the wall-clock time.
     """
     wanted = {
         resource.RLIMIT_AS: _more_than(_address_space(pid), limits.memory_bytes),

@@ -17,7 +17,7 @@ Forward = Callable[[bytes], object]
 def to_stderr(lines: bytes) -> None:
     """Write to the worker's standard error, wherever that goes now."""
     text = lines.decode("utf-8", "replace")
-    with contextlib.suppress(OSError, ValueError):  # closed: then nobody wants to read it
+    with contextlib.suppress(OSError, ValueError):  # closed: no reader is left
         if logs.json_alone():
             logs.write_foreign(text)
             return
@@ -39,17 +39,17 @@ class Output:
         self._loop.add_reader(self._source, self._read)
 
     def close_sink(self) -> None:
-        """To be called when the child has it: the end is seen only when nobody else holds it."""
+        """Call it when the child has its copy: the end of file appears only when no other process holds it."""
         if self.sink >= 0:
             os.close(self.sink)
             self.sink = -1
 
-    def start_anew(self) -> None:
-        """Forget what was kept: it belongs to the task before."""
+    def restart(self) -> None:
+        """Discard the kept output: it belongs to the previous task."""
         self._kept.clear()
 
     def last_lines(self, most: int = 30) -> str:
-        """What was printed last, up to 8 KB."""
+        """The last output, up to 8 KB."""
         self._drain()
         return "\n".join(self._kept.decode("utf-8", "replace").rstrip().split("\n")[-most:])
 
@@ -59,12 +59,12 @@ class Output:
         self._stop()
 
     def _drain(self) -> None:
-        for _ in range(64):  # a pipe holds less; whoever still writes shall not keep us here
+        for _ in range(64):  # a pipe holds less; a process that still writes must not block us
             if not self._read():
                 return
 
     def _read(self) -> bool:
-        """Take what is there, a bounded piece; False when there is nothing for now."""
+        """Read what has arrived, a bounded piece; False when nothing is left for now."""
         if not self._open:
             return False
         try:

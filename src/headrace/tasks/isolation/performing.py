@@ -18,7 +18,7 @@ from headrace.tasks.model import Claimed
 from headrace.tasks.registry import TaskType
 
 _VERBS = frozenset({"progress", "extend", "log", "used", "begin_step", "end_step", "save_result"})
-# What a child said just before it died is still on its way; and one that hangs up is about to die.
+# A child's last messages before it died are still in the pipe; and one that hangs up is about to die.
 _AFTERMATH = 1.0
 
 
@@ -57,7 +57,7 @@ async def perform(
         raise Crashed(f"Its process {child.fate()}.{child.last_lines()}", cause=child.cause())
     child.end(end["memory"])
     if end["kind"] == "no_memory" or end["left"]:
-        # Who knows what it could not allocate; and what a handler has left running ends with its task.
+        # What failed to allocate is unknown; and programs that a handler has left running end with its task.
         child.clean = False
     return endings.value_of(end)
 
@@ -74,22 +74,22 @@ async def _talk(
 ) -> Message | None:
     """Give the order and wait for the child's account of its end; None if it died without one."""
     talk = asyncio.create_task(_converse(child, order, claimed, reporter))
-    asked = asyncio.create_task(stop.wait())
+    stop_requested = asyncio.create_task(stop.wait())
     try:
         over: list[asyncio.Future[Any]] = [talk, child.exited]
-        await asyncio.wait([*over, asked], timeout=limits.wall_seconds, return_when=asyncio.FIRST_COMPLETED)
-        if not any(each.done() for each in (*over, asked)):
+        await asyncio.wait([*over, stop_requested], timeout=limits.wall_seconds, return_when=asyncio.FIRST_COMPLETED)
+        if not any(each.done() for each in (*over, stop_requested)):
             raise Crashed(
                 f"It was killed: it ran longer than its process may, {limits.wall_seconds} s.", cause=CrashCause.TIME
             )
-        if asked.done() and not talk.done():
+        if stop_requested.done() and not talk.done():
             child.tell({"do": "stop", "run": order["run"]})
             await asyncio.wait(over, timeout=grace().total_seconds(), return_when=asyncio.FIRST_COMPLETED)
             if not talk.done() and not child.exited.done():
                 await _kill(child)
         return await _last_word(child, talk)
     finally:
-        asked.cancel()
+        stop_requested.cancel()
         if not talk.done():
             child.kill()
             talk.cancel()

@@ -22,8 +22,8 @@ _START = "start"  # what fails when there is no process at all, whatever it shou
 
 @dataclass(frozen=True, slots=True)
 class PoolConfig:
-    """``path`` is where children look for modules; ``growth_limit`` is how many bytes one may hold on to beyond what it
-    had after its first task."""
+    """``path`` is the children's module search path; ``growth_limit`` is how many bytes a child may grow beyond its
+    size after its first task."""
 
     size: int
     path: Sequence[str]
@@ -31,7 +31,7 @@ class PoolConfig:
     growth_limit: int
     start_within: timedelta
     forward: Forward
-    spare: int = 0  # how many that are nobody's yet are kept ready beside those that serve somebody
+    spare: int = 0  # how many children without a tenant are kept ready beside those that serve one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,12 +54,12 @@ class Pool:
         self._known: dict[str, None] = {}  # addresses that were loaded, for those to come
         self._first_load: dict[str, asyncio.Lock] = {}
         self._failures = Failures()
-        self._weakness_told = False
+        self._weakness_logged = False
         self._idle: list[Child] = []
         self._live: set[Child] = set()  # idle or busy
-        self._starting = 0  # how many are on their way
-        self._loading: set[Child] = set()  # those of them whose process is there
-        self._kept_warm = 0  # how many there shall be, even if nobody waits
+        self._starting = 0  # number of children that are starting
+        self._loading: set[Child] = set()  # those with a process
+        self._kept_warm = 0  # minimum number of children, even without demand
         self._waiting: deque[_Waiting] = deque()
         self._background: set[asyncio.Task[None]] = set()
         self._one_is_gone = asyncio.Event()
@@ -91,12 +91,12 @@ class Pool:
         """Let an idle child go, to make room for one of another kind."""
         if self._idle:
             self._kept_warm = max(0, self._kept_warm - 1)
-            self._let_go(self._idle[0])
+            self._retire(self._idle[0])
 
     def forget(self, tenant: str) -> None:
         """Let go what serves this tenant and has nothing to do; others are started in its place, for anybody."""
         for child in [each for each in self._idle if each.tenant == tenant]:
-            self._let_go(child)
+            self._retire(child)
 
     async def take(self, address: str, tenant: str | None = None) -> Child:
         """A child that has loaded the handler; to be given back. ``ProgramBroken`` if it cannot be loaded. From its
@@ -113,7 +113,7 @@ class Pool:
         self._failures.refuse(address)
         child = await self._take(tenant)
         try:
-            while child.exited.done():  # just now, by somebody's hand: no reason to spend an attempt
+            while child.exited.done():  # killed just now, from outside: no reason to spend an attempt
                 self.give_back(child)
                 child = await self._take(tenant)
             await child.load(address, within=self._config.start_within)
@@ -140,7 +140,7 @@ class Pool:
         if child.clean and not used_up and not self._closed and not child.exited.done():
             self._offer(child)
         else:
-            self._let_go(child)
+            self._retire(child)
 
     async def close(self) -> None:
         """End all children, those at work by force, and wait until nothing is left of them."""
@@ -149,9 +149,9 @@ class Pool:
             if not waiting.child.done():
                 waiting.child.set_exception(TaskCanceled())
         for child in list(self._idle):
-            self._let_go(child)
+            self._retire(child)
         for child in self._live | self._loading:
-            child.kill()  # whoever runs or loads it lets it go
+            child.kill()  # the run or load that holds it releases it
         while self._background or self._live:
             self._one_is_gone.clear()
             await self._one_is_gone.wait()
@@ -159,9 +159,9 @@ class Pool:
     async def _take(self, tenant: str | None) -> Child:
         if self._closed:
             raise TaskCanceled
-        given: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(given, tenant)
-        # The one that was used last: the others' memory may be paged out. Its own before one that is nobody's.
+        assigned: asyncio.Future[Child] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(assigned, tenant)
+        # The one that was used last: the others' memory may be paged out. The tenant's own before an unassigned one.
         fit = [each for each in self._idle if waiting.takes(each)]
         if fit:
             child = next((each for each in reversed(fit) if each.tenant == tenant), fit[-1])
@@ -169,17 +169,17 @@ class Pool:
             return child
         self._waiting.append(waiting)
         if self._idle and self.population >= self._size:
-            self._let_go(self._idle[0])  # somebody else's, to make room
+            self._retire(self._idle[0])  # another tenant's, to make room
         self._balance()
         try:
-            return await given
+            return await assigned
         except BaseException:
-            if given.done() and not given.cancelled() and given.exception() is None:
-                self.give_back(given.result())
+            if assigned.done() and not assigned.cancelled() and assigned.exception() is None:
+                self.give_back(assigned.result())
             raise
 
     def _offer(self, child: Child) -> None:
-        """Give it to who waits longest and may have it, else keep it; somebody else's makes room for one that waits."""
+        """Pass it to the longest waiting request it fits, else keep it; another tenant's is retired to make room."""
         self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
         for waiting in self._waiting:
             if waiting.takes(child):
@@ -187,13 +187,13 @@ class Pool:
                 waiting.child.set_result(child)
                 return
         if self._waiting:
-            self._let_go(child)
+            self._retire(child)
         else:
             self._idle.append(child)
 
-    def _let_go(self, child: Child) -> None:
+    def _retire(self, child: Child) -> None:
         if not child.clean:
-            child.kill()  # now: a canceled run must not go on until the background comes to it
+            child.kill()  # now: a canceled run must not continue until the background comes to it
         self._live.discard(child)
         if child in self._idle:
             self._idle.remove(child)
@@ -201,7 +201,7 @@ class Pool:
         self._balance()
 
     def _balance(self) -> None:
-        """Start what is missing. Until a first child has come up they are tried one at a time, with growing pauses."""
+        """Start missing children. Until a first child has come up they are tried one at a time, with growing pauses."""
         self._waiting = deque(waiting for waiting in self._waiting if not waiting.child.done())
         if self._closed:
             return
@@ -258,12 +258,12 @@ class Pool:
             for address in list(self._known):
                 await child.load(address, within=self._config.start_within)
         except ProgramBroken:
-            self._known.clear()  # the program has changed: whose task needs it gets to hear what is wrong
+            self._known.clear()  # the program has changed: the next task reports what is wrong
 
     def _welcome(self, child: Child) -> None:
         self._failures.forget(_START)
-        if child.missing and not self._weakness_told:
-            self._weakness_told = True
+        if child.missing and not self._weakness_logged:
+            self._weakness_logged = True
             log.warning("isolation.sandbox_incomplete", missing=", ".join(child.missing))
         if self._closed or child.exited.done() or not child.clean:
             return
@@ -278,9 +278,9 @@ class Pool:
 
     def _forget_if_idle(self, child: Child) -> None:
         if child in self._idle:
-            # It died with nothing to do. Replacing it ahead could go on for ever; the next task starts another.
+            # It died idle. Replacing it ahead could loop for ever; the next task starts another.
             self._kept_warm = max(0, self._kept_warm - 1)
-            self._let_go(child)
+            self._retire(child)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -29,7 +29,7 @@ _POLL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class ChildKind:
-    """What is settled when a child is started. Types that agree in it share children."""
+    """The parameters of a child process. Types with equal ones share children."""
 
     environment: tuple[str, ...] = ()
     network: bool = True
@@ -47,13 +47,13 @@ class ChildKind:
 
 
 class Child:
-    """A child process. Whoever makes one must ``retire`` it."""
+    """A child process. Its creator must ``retire`` it."""
 
     def __init__(self, kind: ChildKind, guardian: Guardian, forward: Forward) -> None:
         self.loaded: set[str] = set()  # addresses of handlers
         self.missing: Sequence[str] = ()  # what its kernel could not take from it, see sandbox.py
         self.runs = 0
-        self.tenant: str | None = None  # whom alone it serves, from its first task on
+        self.tenant: str | None = None  # the only one that it serves, from its first task on
         self.clean = True  # not in the midst of a task
         self.limited_from_outside = SET_FROM_OUTSIDE and not kind.files
         self.killed = False  # by us
@@ -67,7 +67,7 @@ class Child:
         self._writer: asyncio.StreamWriter | None = None
         self._pidfd = -1
         self._ours, theirs = socket.socketpair()
-        # Who can open no file is handed the files it needs; nobody else has a use for a second socket.
+        # A child that can open no file receives open files; others have no use for a second socket.
         self._files: socket.socket | None = None
         their_files: socket.socket | None = None
         if not kind.files:
@@ -78,7 +78,7 @@ class Child:
             self._process = subprocess.Popen(  # noqa: S603 - our own module and our own interpreter
                 [
                     sys.executable,
-                    "-P",  # a folder that somebody works in may hold a json.py of anybody
+                    "-P",  # the current folder may hold any user's json.py
                     "-m",
                     "headrace.tasks.isolation",
                     str(os.getpid()),
@@ -120,7 +120,7 @@ class Child:
         if address in self.loaded:
             return
         self.clean = False
-        self.output.start_anew()
+        self.output.restart()
         await self.say({"do": "load", "address": address})
         await self._answer(address, within, "loaded")
         self.loaded.add(address)
@@ -168,7 +168,7 @@ class Child:
         self.tell({"do": "reply", "call": call["call"], "refused": wire.pack_refusal(LeaseLost())})
 
     def hand_over(self, descriptors: Sequence[int]) -> None:
-        """Give it open files, for the run that it is told of next."""
+        """Pass it open files, for the next run."""
         if descriptors:
             assert self._files is not None, "only types with files=False are handed open files"
             with contextlib.suppress(ConnectionError):  # it died: noticed elsewhere
@@ -178,7 +178,7 @@ class Child:
         """A new task; gives the number of this run."""
         self.clean = False
         self.runs += 1
-        self.output.start_anew()
+        self.output.restart()
         return self.runs
 
     def end(self, memory: int) -> None:
@@ -230,13 +230,13 @@ class Child:
             return f"exited with status {status}"
         name = _signal_name(-status)
         if -status == signal.SIGKILL and not self.killed:
-            return f"was killed by {name}, and not by its worker: the memory ran out, or somebody killed it"
+            return f"was killed by {name}, and not by its worker: the memory ran out, or another process killed it"
         if -status == signal.SIGXCPU:
             return f"was killed by {name}: it used more CPU time than it may"
         return f"was killed by {name}"
 
     def cause(self) -> CrashCause:
-        """What it died of, as far as its status tells."""
+        """The cause of its death, as far as its status shows."""
         status = self.exited.result() if self.exited.done() else 0
         if -status == signal.SIGXCPU:
             return CrashCause.TIME
@@ -250,13 +250,13 @@ class Child:
         try:
             self._pidfd = os.pidfd_open(self.pid)
         except (AttributeError, OSError):  # not Linux, or an old one
-            self._look()
+            self._poll_exit()
         else:
             self._loop.add_reader(self._pidfd, self._ended)
 
-    def _look(self) -> None:
+    def _poll_exit(self) -> None:
         if self._process.poll() is None:
-            self._loop.call_later(_POLL, self._look)
+            self._loop.call_later(_POLL, self._poll_exit)
         else:
             self._ended()
 
@@ -277,7 +277,7 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
     async def _reap_group(self) -> None:
-        """Wait for what it had started, where that became ours: as the first process of a container we inherit it."""
+        """Reap orphans of its task that became ours: as the first process of a container we inherit them."""
         for _ in range(100):
             try:
                 pid, _status = os.waitpid(-self.pid, os.WNOHANG)  # noqa: ASYNC222 - it does not wait

@@ -18,22 +18,22 @@ def load_registry(address: str) -> Registry:
     module_name, _, attribute = address.partition(":")
     if not module_name or not attribute:
         raise ProgramBroken(f"{address!r} is no address of a registry: it looks like package.module:attribute.")
-    found: object = importlib.import_module(module_name)
+    target: object = importlib.import_module(module_name)
     for name in attribute.split("."):
-        if not hasattr(found, name):
-            close = get_close_matches(name, [each for each in dir(found) if not each.startswith("_")], n=1)
+        if not hasattr(target, name):
+            close = get_close_matches(name, [each for each in dir(target) if not each.startswith("_")], n=1)
             hint = f": did you mean {close[0]}?" if close else "."
             raise ProgramBroken(f"{module_name} has no {attribute}{hint}")
-        found = getattr(found, name)
-    if callable(found) and not isinstance(found, Registry):
-        found = found()
-    if not isinstance(found, Registry):
-        raise ProgramBroken(f"{address} is no registry of task types but a {type(found).__name__}.")
-    return found
+        target = getattr(target, name)
+    if callable(target) and not isinstance(target, Registry):
+        target = target()
+    if not isinstance(target, Registry):
+        raise ProgramBroken(f"{address} is no registry of task types but a {type(target).__name__}.")
+    return target
 
 
 def search_path() -> list[str]:
-    """Where a child shall look for modules: where this process does, and the current directory."""
+    """The module search path of a child: that of this process, and the current directory."""
     path = [str(entry) for entry in sys.path if entry]
     here = str(Path.cwd())
     return path if here in path else [here, *path]

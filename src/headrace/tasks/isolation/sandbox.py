@@ -13,8 +13,8 @@ no files            Landlock, for types with ``files=False``: nothing can be ope
                     seccomp: neither mode, owner, times nor attributes of a file change, no process is started, no
                     limit is raised (limits.py)
 no network          seccomp, for types with ``network=False``: no socket can be made
-a program's own     ``confine_program``, for a program of the system that reads a stranger's file: it can read and run
-                    what is installed, use one folder as it likes, and make sockets between its own processes alone
+a program's own     ``confine_program``, for a program of the system that reads an untrusted file: it can read and run
+                    installed files, use one folder freely, and make sockets between its own processes only
 
 Each holds for all that the child starts, and cannot be undone. Where the kernel does not know one, the child runs
 without it and says so.
@@ -44,16 +44,16 @@ _RULE_PATH_BENEATH = 1
 _ACCESS_EXECUTE, _ACCESS_WRITE_FILE, _ACCESS_READ_FILE, _ACCESS_READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _ACCESS_REFER, _ACCESS_TRUNCATE = 1 << 13, 1 << 14
 _ACCESS_OF_FILES = _ACCESS_EXECUTE | _ACCESS_WRITE_FILE | _ACCESS_READ_FILE | _ACCESS_TRUNCATE
-# Write, read, remove and make plain files, and truncate them; not list them: who does not know a name does not find it.
+# Write, read, remove and make plain files, and truncate them; not list them: a process must know a file's name.
 _ACCESS_WORK = _ACCESS_WRITE_FILE | _ACCESS_READ_FILE | 1 << 5 | 1 << 8 | _ACCESS_TRUNCATE
-# All but making devices, and running what it has written.
+# All but making devices, and running files that it has written.
 _OWN = ((1 << 15) - 1) & ~(_ACCESS_EXECUTE | 1 << 6 | 1 << 11)
 # All that each version knows of: execute, write, read, list, remove, make and refer; then truncate; then device ioctl.
 _ACCESS_ALL = {2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1, 5: (1 << 16) - 1}
 _NEWEST = max(_ACCESS_ALL)
 # Beside Python's own folders: libraries of the system, fonts, time zones; what tells how much memory this process has.
 _SYSTEM = ("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/dev/null", "/dev/urandom", "/proc/self")
-# What programs of the system read and run beside that: their settings, fonts, and what they know of the machine.
+# What programs of the system read and run beside that: their settings, fonts, and facts about the machine.
 _INSTALLED = (
     "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache",
     "/etc/libreoffice", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/proc/self", "/proc/filesystems",
@@ -99,7 +99,7 @@ DENIED_EVERYWHERE = {
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _NEW_NAMESPACES = 0x20000 | 0x2000000 | 0x4000000 | 0x8000000 | 0x10000000 | 0x20000000 | 0x40000000
 _AF_UNIX, _W_OK = 1, 2
-_SOCK_STREAM, _SOCK_TYPES = 1, 0xF  # and which bits say what a socket is
+_SOCK_STREAM, _SOCK_TYPES = 1, 0xF  # and the bits of a socket's type
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def confine_program(folder: str) -> list[str]:
 
 
 def _enter_domain(libc: ctypes.CDLL, powers: Powers) -> bool:
-    """Enter a Landlock domain: who is in one cannot trace, and so not read, a process outside of it."""
+    """Enter a Landlock domain: a process in it cannot trace, and so not read, a process outside of it."""
     if powers.files:
         # The files' part has to name something. REFER is the one right that a domain takes even if unnamed (renaming
         # from one folder to another), so where files stay free it is named here and granted everywhere.
@@ -268,7 +268,7 @@ class _Program(ctypes.Structure):
 
 def _give_up_sockets(libc: ctypes.CDLL) -> bool:
     """Refuse socket(2), and io_uring, which makes sockets without it. Pairs of sockets inside the process stay, if
-    they are streams: half a pair of datagrams sends to whoever has a name, the system's log for one."""
+    they are streams: half a pair of datagrams sends to any named socket, the system's log for one."""
     machine = _ARCHITECTURES.get(platform.machine())
     return machine is not None and _install(
         libc, machine, (*_refused(machine.socket), *_streams_alone(machine.socketpair))

@@ -37,7 +37,7 @@ class Standalone:
     """Up to ``size`` warm child processes that run handlers without a worker or a database."""
 
     def __init__(self, *, size: int, folder: Path | None = None, spare: int = 0) -> None:
-        # The current folder is no place for modules here: it holds what somebody works on.
+        # The current folder is no place for modules here: it holds a user's files.
         path = [entry for entry in sys.path if entry]
         self._children = Children(size=size, path=path, forward=lambda _: None, folder=folder, spare=spare)
 
@@ -62,14 +62,14 @@ class Standalone:
         reporter: Reporter | None = None,
         tenant: str | None = None,
     ) -> Any:
-        """The handler's result as plain JSON values. It is handed ``descriptors``, which stay the caller's to close.
+        """The handler's result as plain JSON values. It receives ``descriptors``, which the caller must close.
         A child that has served a ``tenant`` serves no other.
 
         Raises what ``Children.run`` raises. Canceling this call kills the child at once.
         """
         claimed = Claimed(0, "single", 1, task_type.name, "", payload, 0, 1, None, None, datetime.now(UTC))
         stop = asyncio.Event()
-        # Who can open no file has no use for a folder; making one and removing it takes longer than a look into a file.
+        # A child that can open no file needs no folder; making and removing one takes longer than an inspection.
         scratch_of = TemporaryDirectory(prefix="headrace-") if task_type.files else nullcontext("/nowhere")
         with scratch_of as scratch:
             return await self._children.run(
@@ -84,12 +84,12 @@ class Standalone:
             )
 
     def forget(self, tenant: str) -> None:
-        """Nothing more comes of this tenant: what has served it goes, and fresh children start in its place."""
+        """This tenant has ended: its children are retired, and fresh ones start in their place."""
         self._children.forget(tenant)
 
 
 class Unreported:
-    """A ``Reporter`` of what has no task to write to: nothing is told to anybody."""
+    """A ``Reporter`` without a task to write to: it discards all reports."""
 
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
         pass

@@ -1,8 +1,8 @@
 """Handlers that are not async, in threads: bounded, and replaced when they do not come back.
 
-A thread cannot be killed. A handler that does not stop when asked is abandoned when its caller stops waiting: it goes
-on as a zombie, what it reports is refused, its result is dropped, and another thread takes its place, so that a worker
-loses no capacity to it. Whoever needs more than that wants ``isolation="process"``.
+A thread cannot be killed. A handler that does not stop when asked is abandoned when its caller stops waiting: it
+continues as a zombie, its reports are refused, its result is dropped, and another thread takes its place, so that a
+worker loses no capacity to it. For more than that use ``isolation="process"``.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ async def run_in_thread(
     reporter: Reporter,
     loop: asyncio.AbstractEventLoop,
 ) -> Any:
-    """Call the handler in a thread of the pool and give what it gives back; what it raises comes back as it is.
+    """Call the handler in a thread of the pool and give its result; its exceptions pass unchanged.
 
-    ``facts.cancel`` is how it learns that it should stop. Canceling this call abandons it: at once if it has not
+    ``facts.cancel`` asks it to stop. Canceling this call abandons it: at once if it has not
     begun, else it becomes a zombie.
     """
     job = _Job(loop)
@@ -72,7 +72,7 @@ class Threads:
 
     @property
     def zombies(self) -> int:
-        """Threads that go on after nobody waits for them any more."""
+        """Threads that still run after their callers stopped waiting."""
         return self._zombies
 
     @property
@@ -135,7 +135,7 @@ class Threads:
                         return
                     job.state = _State.OVER
                 job.tell(ending)
-                # Nothing of the task may live on in this frame while the thread waits for the next.
+                # No reference to the task may stay in this frame while the thread waits for the next.
                 del ending
             del job
             with self._lock:
@@ -177,7 +177,7 @@ class _Job:
             return None, exc
 
     def tell(self, ending: "tuple[Any, BaseException | None]") -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop is closed: no caller waits
             self.loop.call_soon_threadsafe(self._set, ending)
 
     def _set(self, ending: "tuple[Any, BaseException | None]") -> None:
@@ -191,7 +191,7 @@ class _Job:
 
 
 class _Reports:
-    """``BlockingReporter`` that hops to the loop, as long as somebody waits for the job."""
+    """``BlockingReporter`` that hops to the loop, as long as a caller waits for the job."""
 
     def __init__(self, job: _Job, claimed: Claimed, facts: Facts, reporter: Reporter) -> None:
         self._job = job
@@ -201,7 +201,7 @@ class _Reports:
 
     def call(self, verb: str, *args: Any, **kwargs: Any) -> Any:
         if self._job.state is not _State.RUNNING:
-            raise LeaseLost("Nobody waits for this task any more: nothing can be reported for it.")
+            raise LeaseLost("No caller waits for this task any more: nothing can be reported for it.")
         self._stop.check(verb)
         report = getattr(self._reporter, verb)(self._claimed, *args, **kwargs)
         try:

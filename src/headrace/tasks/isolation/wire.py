@@ -29,12 +29,12 @@ from headrace.tasks.model import Claimed
 Message: TypeAlias = dict[str, Any]
 
 _LENGTH = struct.Struct("!I")
-# Far above any payload or result that tasks may have: whoever announces more is not speaking this language.
+# Far above any payload or result that tasks may have: a larger announcement does not follow this protocol.
 LARGEST = 64 * 1024 * 1024
 
 
 class Unintelligible(ValueError):
-    """What came is not a message."""
+    """The bytes received are not a message."""
 
 
 def pack(message: Message) -> bytes:

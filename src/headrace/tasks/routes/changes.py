@@ -64,7 +64,7 @@ _CHANGE = (TaskNotFound, TaskChanged, PreconditionFailed, InvalidIfMatch)
     responses=problems(*_REFUSED, AdminOnly, *ONCE),
 )
 async def submit_task(body: SubmitIn, caller: Submits, db: Db, deps: TasksDep, once: SubmitOnce) -> Response:
-    """Submit a task. The payload is checked against the type: what does not fit is named.
+    """Submit a task. The payload is checked against the type: faults are named.
 
     A type says who may submit it (`submit` in the list of task types): administrators, users, or API keys with a scope
     that names it. An API key with `tasks:write` may submit what its user may; one with `tasks:submit:TYPE` that type
@@ -113,7 +113,7 @@ async def cancel_task(
     expected: ExpectedVersion,
     response: Response,
 ) -> TaskOut:
-    """Cancel a task. One that waits is over at once. One that runs is told to stop: `cancel_requested_at` is set, and
+    """Cancel a task. One that waits is over at once. A running one is asked to stop: `cancel_requested_at` is set, and
     it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
     async with turn, db.transaction() as tx:
         return _shown(response, await service.cancel_task(tx, deps, caller, task_id, expected=expected))

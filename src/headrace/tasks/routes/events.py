@@ -51,7 +51,7 @@ class EndOut(BaseModel):
                 }
             },
         },
-        204: {"description": "It is over, and everything was told before `Last-Event-ID`: do not come back."},
+        204: {"description": "It is over, and everything was sent before `Last-Event-ID`: do not reconnect."},
         **problems(TaskNotFound, TooManyStreams),
     },
 )
@@ -66,7 +66,7 @@ async def follow_task(
         Header(
             alias="Last-Event-ID",
             pattern=EVENT_ID,
-            description="The last event that was seen: the stream goes on behind it, without gaps or repetitions.",
+            description="The last event that was seen: the stream continues after it, without gaps or repetitions.",
         ),
     ] = None,
     after_log: Annotated[
@@ -77,8 +77,8 @@ async def follow_task(
     """Status, step, progress and log lines as they come (server-sent events), until the task is over.
 
     Every ten seconds the credentials are checked again: a stream ends soon after a logout, the end of an API key or the
-    suspension of its user. Browsers' `EventSource` comes back by itself with the last id when the connection breaks. A
-    stream lasts a quarter of an hour at the most; then the client comes back in the same way.
+    suspension of its user. Browsers' `EventSource` reconnects by itself with the last id when the connection breaks. A
+    stream lasts at most a quarter of an hour; then the client reconnects in the same way.
     """
     since = None if last_event_id is None else live.position_of(last_event_id)
     async with db.transaction() as tx:
@@ -98,7 +98,7 @@ def _may_see(again: AuthenticateAgain, opener: Caller, task: Task) -> MaySee:
             caller = await again()
         except Denied:
             return False
-        if opener.is_admin and not caller.is_admin:  # what is told is what administrators see
+        if opener.is_admin and not caller.is_admin:  # the stream shows what administrators see
             return False
         return caller.may(Scope.TASKS_READ) and (caller.user_id == task.user_id or caller.is_admin)
 

@@ -50,7 +50,7 @@ async def pause_queue(
     response: Response,
     create: Create = False,
 ) -> QueueRulesOut:
-    """Start nothing more from this queue. What a worker has taken goes on. Pausing twice changes nothing."""
+    """Start nothing more from this queue. Claimed tasks continue. Pausing twice changes nothing."""
     async with db.transaction() as tx:
         return _shown(response, await queues.pause_queue(tx, caller, name, expected=expected, create=create))
 
@@ -84,7 +84,7 @@ async def limit_queue(
     response: Response,
     create: Create = False,
 ) -> QueueRulesOut:
-    """Say how many of this queue's tasks may run at once, over all machines. What runs already counts, and goes on."""
+    """Limit how many of this queue's tasks run at once, over all machines. Running tasks count, and continue."""
     async with db.transaction() as tx:
         rules = await queues.limit_queue(
             tx, caller, name, max_running=body.max_running, expected=expected, create=create
@@ -94,14 +94,14 @@ async def limit_queue(
 
 @router.get("/workers", response_model=Page[WorkerOut], summary="List workers")
 async def list_workers(caller: Admin, db: Db) -> Page[WorkerOut]:  # noqa: ARG001 - asked for to be let in
-    """Worker processes that have not ended: when they were last heard of, and what they run."""
+    """Worker processes that have not ended: their last heartbeats, and what they run."""
     async with db.transaction(readonly=True) as tx:
         return Page(items=[WorkerOut.of(worker) for worker in await queues.list_workers(tx)])
 
 
 @router.get("/task-types", response_model=Page[TaskTypeOut], summary="List task types")
 async def list_task_types(caller: Reader, db: Db) -> Page[TaskTypeOut]:  # noqa: ARG001 - asked for to be let in
-    """What can be submitted: every type that a worker has ever registered, with the schema of its payload."""
+    """The task types that can be submitted: every type that a worker has registered, with its payload's schema."""
     async with db.transaction(readonly=True) as tx:
         return Page(items=[TaskTypeOut.of(task_type) for task_type in await queues.list_types(tx)])
 

@@ -62,8 +62,8 @@ async def list_tasks(
 ) -> Page[TaskItemOut]:
     """Your tasks, newest first. Their payloads and results are left out here.
 
-    A page may be short, even empty, and yet not be the last: go on until `next_cursor` is null. So the answer is quick
-    however many tasks there are and whatever is asked for.
+    A page may be short, even empty, without being the last: continue until `next_cursor` is null. So the answer is fast
+    for any number of tasks and any filter.
     """
     statuses = sorted(set(status)) if status else None
     listing = paging.of(
@@ -94,10 +94,10 @@ async def list_tasks(
         error=error,
     )
     async with db.transaction() as tx:
-        found = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    page = listing.page(found.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
-    if found.resume is not None:
-        page.next_cursor = seal(listing.key, listing.list_id, found.resume)
+        listed = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    page = listing.page(listed.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
+    if listed.resume is not None:
+        page.next_cursor = seal(listing.key, listing.list_id, listed.resume)
     return page
 
 
@@ -109,7 +109,7 @@ def _owner(caller: Caller, user_id: str | None) -> str | None:
 
 @router.get("/{task_id}", response_model=TaskOut, summary="Read a task", responses=problems(TaskNotFound))
 async def get_task(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> TaskOut:
-    """One task, with its payload and its result. What it shows is true now: also that a worker has just taken it."""
+    """One task, with its payload and its result. It shows the current state: also that a worker has just claimed it."""
     async with db.transaction() as tx:
         task = await service.get_task(tx, caller, task_id)
     response.headers["ETag"] = etag(task.version)

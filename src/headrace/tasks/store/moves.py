@@ -16,7 +16,7 @@ class QueueRow:
     worker: int | None
 
 
-# Waits for whoever is finishing, returning or claiming it at this moment, and sees what they made of it.
+# Waits for a transaction that finishes, returns or claims it at this moment, and reads the result.
 LOCK_PLACE = """
 SELECT seq, worker FROM headrace.task_queue
 WHERE seq = (SELECT queue_seq FROM headrace.tasks WHERE id = $1)
@@ -29,7 +29,7 @@ LOCK_TASK = "SELECT queue_seq FROM headrace.tasks WHERE id = $1 FOR NO KEY UPDAT
 async def lock_task(tx: Tx, task_id: str) -> QueueRow | None:
     """Keep a task as it is until the transaction ends; gives its place in the queue, None when it has none.
 
-    ``TaskChanged`` if somebody sent it into the queue again between the two locks.
+    ``TaskChanged`` if it was sent into the queue again between the two locks.
     """
     row = await tx.fetchrow(LOCK_PLACE, task_id)
     queue_row = None if row is None else QueueRow(row["seq"], row["worker"])
@@ -47,7 +47,7 @@ FOR UPDATE SKIP LOCKED
 
 
 async def lock_unclaimed(tx: Tx, task_ids: Sequence[str]) -> list[str]:
-    """Keep those that nobody has claimed from being claimed; what somebody has locked at this moment is passed over."""
+    """Lock the unclaimed ones of these against claims; tasks that are locked at this moment are skipped."""
     return [row["task_id"] for row in await tx.fetch(LOCK_UNCLAIMED, task_ids)]
 
 
@@ -70,7 +70,7 @@ WHERE id = $1 AND status IN ('UPLOADED', 'QUEUED')
 async def cancel_waiting(
     tx: Tx, task_id: str, queue_row: QueueRow | None, *, message: str, patient: bool = True
 ) -> None:
-    """End a task that nobody runs. The caller has locked it. ``RowsLocked`` if another transaction has locked what its
+    """End a task that does not run. The caller has locked it. ``RowsLocked`` if another transaction has locked what its
     units go back to: after ``LONGEST_WAIT``, or at once if not ``patient``."""
     left = None if queue_row is None else await tx.fetchrow(LEAVE_QUEUE, queue_row.seq)
     if queue_row is not None and left is None:
@@ -103,14 +103,14 @@ async def ask_to_cancel(tx: Tx, task_id: str, queue_row: QueueRow) -> None:
         raise TaskChanged
 
 
-# The attempt goes on counting, so that the fence of a late worker and the names of steps stay unique.
+# The attempt keeps counting, so that the fence of a late worker and the names of steps stay unique.
 REQUEUE = """
 WITH place AS (
   SELECT assigned.lane_id, assigned.route_id,
          CASE WHEN task.left_to_type IS NULL THEN -task.priority ELSE 0 END AS precedence
   FROM headrace.tasks AS task
   CROSS JOIN LATERAL (
-    SELECT left_to_type IS NULL AS settled  -- its type has said all that it has to
+    SELECT left_to_type IS NULL AS settled  -- no settings of its type are missing
   ) AS type
   CROSS JOIN LATERAL headrace.assign_lane(
     task.queue, task.task_type, task.user_id, CASE WHEN type.settled THEN coalesce(task.limit_key, '') ELSE '' END,
@@ -152,7 +152,7 @@ WHERE id = $1 AND status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND deleted_at I
 """
 
 
-# Along the unique key: what one user has sent with a key within a day.
+# Along the unique key: tasks that one user has submitted with a key within a day.
 FORGET_ANSWER = """
 UPDATE headrace.idempotency_keys SET response_json = response_json || '{"payload": null, "result": null}'
 WHERE scope IN ('tasks.create', 'assets.detect') AND user_id = $1 AND result_task_id = $2 AND response_json ? 'payload'
@@ -167,7 +167,7 @@ async def soft_delete(tx: Tx, task_id: str, *, user_id: str) -> None:
     await tx.execute(FORGET_ANSWER, user_id, task_id)
 
 
-# Of many at once, those that nobody has locked at this moment: it never waits for a row while it holds others.
+# Of many at once, those without a lock at this moment: it never waits for a row while it holds others.
 CANCEL_MANY = """
 WITH picked AS MATERIALIZED (
   SELECT q.seq, q.task_id, q.units
@@ -196,11 +196,11 @@ RELEASE_ALL_HOLDS = (
 
 
 async def cancel_many(tx: Tx, task_ids: Sequence[str], *, message: str) -> list[Row]:
-    """End those of these that wait and that nobody is just taking; gives them. ``TaskChanged`` if one is neither;
+    """End those of these that wait and are not being claimed; gives them. ``TaskChanged`` if one is neither;
     ``RowsLocked`` names those whose owners' units another transaction has locked: it does not wait for them."""
     rows = await tx.fetch(CANCEL_MANY, list(task_ids), message)
     moved = [row for row in rows if row["id"] is not None]
-    if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: nothing of it counts
+    if rows[0]["out"] != len(moved):  # taken out of the queue, and not ended: the whole statement is void
         raise TaskChanged
     metered = [row["id"] for row in moved if row["units"] is not None]
     if metered:

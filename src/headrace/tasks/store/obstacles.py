@@ -1,4 +1,4 @@
-"""SQL for what can stand between a task and its start."""
+"""SQL for the obstacles between a task and its start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Any
 
 from headrace.database import Tx
-from headrace.tasks.store.queues import FIRST_OF_LANES, MOST_LANES
+from headrace.tasks.store.queues import FIRST_OF_LANES, MAX_LANES
 
 
 @dataclass(frozen=True, slots=True)
 class QueuePosition:
-    """Where a waiting task stands in the queue, and what was said about its queue and its type."""
+    """The position of a waiting task in the queue, and the settings of its queue and its type."""
 
     seq: int
     run_at: datetime
@@ -84,7 +84,7 @@ class Waiting:
 # Labels of a lane that waits for its type say that it does so, and nothing else.
 LIST_WAITING = f"""{FIRST_OF_LANES}
 SELECT lane.task_type, lane.queue, lane.labels - 'undeclared type' AS labels, min(met.run_at) AS since
-FROM (SELECT * FROM first_of LIMIT {MOST_LANES}) AS met
+FROM (SELECT * FROM first_of LIMIT {MAX_LANES}) AS met
 JOIN headrace.task_lanes AS lane ON lane.id = met.lane_id
 WHERE met.run_at < now() - $1::interval
   AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = lane.queue AND paused_at IS NOT NULL)
@@ -107,7 +107,7 @@ class LimitScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """Who takes up a limit's slots: the user's own tasks, some of them by name, and others' as a number."""
+    """The holders of a limit's slots: the user's own tasks, some of them by name, and others' as a number."""
 
     taken: int
     others: int
@@ -137,15 +137,15 @@ async def find_holders(tx: Tx, scope: LimitScope, name: str, *, user_id: str) ->
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """What is taken first: tasks of a higher priority, and earlier ones like it. ``exact`` unless at the bound."""
+    """The tasks ahead of it: of a higher priority, and earlier ones of the same. ``exact`` unless at the bound."""
 
     higher: int
     earlier: int
     exact: bool
 
 
-MOST_AHEAD = 1000
-# Both walk along the index of what can be claimed, and stop at the bound.
+MAX_AHEAD = 1000
+# Both walk along the index of claimable tasks, and stop at the bound.
 COUNT_AHEAD = f"""
 WITH higher AS (
   SELECT count(*) AS number
@@ -155,11 +155,11 @@ WITH higher AS (
       SELECT FROM headrace.task_queue AS q
       WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = route.id AND q.precedence < $1
       ORDER BY q.precedence, q.lane_id, q.run_at, q.seq
-      LIMIT {MOST_AHEAD}
+      LIMIT {MAX_AHEAD}
     ) AS met
     WHERE route.task_type = ANY ($5) AND route.labels <> headrace.undeclared()
       AND NOT EXISTS (SELECT FROM headrace.queues WHERE name = route.queue AND paused_at IS NOT NULL)
-    LIMIT {MOST_AHEAD}
+    LIMIT {MAX_AHEAD}
   ) AS counted
 ), earlier AS (
   SELECT count(*) AS number
@@ -168,15 +168,15 @@ WITH higher AS (
     WHERE q.worker IS NULL AND NOT q.delayed AND q.route_id = $6 AND q.precedence = $1 AND q.lane_id = $2
       AND (q.run_at, q.seq) < ($3, $4)
     ORDER BY q.run_at, q.seq
-    LIMIT {MOST_AHEAD}
+    LIMIT {MAX_AHEAD}
   ) AS counted
 )
-SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < {MOST_AHEAD} FROM higher, earlier
+SELECT higher.number, earlier.number, greatest(higher.number, earlier.number) < {MAX_AHEAD} FROM higher, earlier
 """
 
 
 async def count_ahead(tx: Tx, standing: QueuePosition, *, types: Sequence[str]) -> Ahead:
-    """What goes before this task, of the ``types`` that its workers run."""
+    """The tasks ahead of this one, of the ``types`` that its workers run."""
     row = await tx.fetchrow(
         COUNT_AHEAD,
         standing.precedence,
@@ -199,5 +199,5 @@ SELECT headrace.entitlement_lockers(
 async def find_unit_lockers(tx: Tx, task_id: str) -> list[dict[str, Any]]:
     """The sessions whose open transactions keep the units locked that are held for a task: pid, user, application and
     age in seconds, which is None where this role may not see it."""
-    found: list[dict[str, Any]] = await tx.fetchval(FIND_LOCKERS, task_id)
-    return found
+    lockers: list[dict[str, Any]] = await tx.fetchval(FIND_LOCKERS, task_id)
+    return lockers

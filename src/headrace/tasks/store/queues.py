@@ -1,4 +1,4 @@
-"""SQL for queues: what was said about them, and what is in them."""
+"""SQL for queues: their settings, and their contents."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from datetime import datetime
 from headrace.database import Row, Tx
 from headrace.database_errors import DatabaseBusy
 
-# How much is looked at to count what waits, at most: so many lanes, so many rows (of a lane at least a hundred).
-MOST_LANES = 1000
+# Limits on counting what waits: lanes, and rows (at least a hundred of each lane).
+MAX_LANES = 1000
 MOST_ROWS = 100_000
-MOST_BACKLOG = 20_000
+MAX_BACKLOG = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class QueueRules:
-    """What was said about a queue. One that nothing was said about runs, without a limit."""
+    """The settings of a queue. Without settings it runs, without a limit."""
 
     name: str
     paused_at: datetime | None
@@ -28,7 +28,7 @@ class QueueRules:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What is in a queue. Unless ``exact``, at least so many are waiting and delayed."""
+    """The contents of a queue. Unless ``exact``, waiting and delayed are lower bounds."""
 
     waiting: int = 0
     delayed: int = 0
@@ -93,11 +93,11 @@ WITH RECURSIVE first_of AS (
 # The rows of each lane, up to its share, and the delayed ones in the order of their time. A backlog of millions costs
 # no more than these. With a user, the lanes of others have no queue and are not counted.
 _COUNT_WAITING = f"""{FIRST_OF_LANES}, seen AS MATERIALIZED (
-  SELECT * FROM first_of LIMIT {MOST_LANES}
+  SELECT * FROM first_of LIMIT {MAX_LANES}
 ), first_delayed AS MATERIALIZED (
   SELECT lane_id, run_at FROM headrace.task_queue WHERE delayed ORDER BY run_at, seq LIMIT {{most_rows}}
 ), bounds AS MATERIALIZED (
-  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MOST_LANES} AS cut FROM seen
+  SELECT {{most_rows}} / greatest(count(*), 1) AS rows, count(*) = {MAX_LANES} AS cut FROM seen
 )
 SELECT lane.queue, lane.task_type, sum(due.number)::bigint AS waiting, 0::bigint AS delayed,
        NOT bool_or(bounds.cut OR due.number = bounds.rows) AS exact,
@@ -134,7 +134,7 @@ GROUP BY lane.queue, lane.task_type
 """
 COUNT_WAITING = _COUNT_WAITING.format(most_rows=MOST_ROWS)
 # For figures, which many processes read all the time.
-COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MOST_BACKLOG)
+COUNT_BACKLOG = _COUNT_WAITING.format(most_rows=MAX_BACKLOG)
 COUNT_RUNNING = """
 SELECT lane.queue, count(*) AS running
 FROM headrace.task_queue AS q
@@ -145,26 +145,26 @@ GROUP BY lane.queue
 
 
 async def count_contents(tx: Tx, *, user_id: str | None = None) -> dict[str | None, Contents]:
-    """What is in each queue that has something in it, or what one user has there.
+    """The contents of each queue that is not empty, or of one user there.
 
-    Under None is what is known of every other queue: nothing, and whether that is certain.
+    Under None are the contents of every other queue: nothing, and whether that is certain.
     """
-    found: dict[str | None, Contents] = {}
+    contents: dict[str | None, Contents] = {}
     for row in await tx.fetch(COUNT_WAITING, user_id):
-        found[row["queue"]] = found.get(row["queue"], Contents()) + _contents_of(row)
+        contents[row["queue"]] = contents.get(row["queue"], Contents()) + _contents_of(row)
     for row in await tx.fetch(COUNT_RUNNING, user_id):
-        found[row["queue"]] = found.get(row["queue"], Contents()) + Contents(running=row["running"])
-    return found
+        contents[row["queue"]] = contents.get(row["queue"], Contents()) + Contents(running=row["running"])
+    return contents
 
 
 async def count_backlog(tx: Tx) -> dict[tuple[str, str], Contents]:
     """What waits in each queue of each type, up to a lower bound. What runs is left out: to count it would be to read
     all that waits."""
-    found: dict[tuple[str, str], Contents] = {}
+    contents: dict[tuple[str, str], Contents] = {}
     for row in await tx.fetch(COUNT_BACKLOG, None):
         kind = row["queue"], row["task_type"]
-        found[kind] = found.get(kind, Contents()) + _contents_of(row)
-    return found
+        contents[kind] = contents.get(kind, Contents()) + _contents_of(row)
+    return contents
 
 
 def _contents_of(row: Row) -> Contents:
@@ -189,7 +189,7 @@ FOUND_QUEUE = "INSERT INTO headrace.queues (name) VALUES ($1) ON CONFLICT DO NOT
 
 
 async def lock_rules(tx: Tx, name: str) -> QueueRules:
-    """What was said about a queue, to be changed in this transaction."""
+    """The settings of a queue, to be changed in this transaction."""
     await tx.execute(FOUND_QUEUE, name)
     row = await tx.fetchrow(LOCK_RULES, name)
     assert row is not None  # queues are never deleted
@@ -260,8 +260,8 @@ async def count_running_tasks(
 ) -> None:
     """Let what runs in a queue, or of some types, take up slots as if the limit had been there when it was claimed.
 
-    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends nobody claims anything, and hearts
-    wait to beat: it must end soon.
+    ``DatabaseBusy`` if one of the rows stays locked. Until the transaction ends all claims wait, and heartbeats
+    too: it must end soon.
     """
     await tx.execute(HOLD_CLAIMS)
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""Reading tasks. What is read is true: a task that a worker has just taken shows as running before its row says so."""
+"""Reading tasks. The answer is current: a task that was just claimed shows as running before its row says so."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
 from headrace.tasks.model import FIRST_STATUS, Task, TaskId, TaskStatus
 
-# A statement looks at no more rows than this, and a page takes no more than so many statements. Filters that no index
-# serves, and rows that are deleted, then make short pages instead of slow ones; the page says where to go on.
+# Maximum rows that one statement reads, and maximum statements per page. Filters that no index serves, and deleted
+# rows, then make short pages instead of slow ones; the page carries the position for the next one.
 WALK, WALKS = 5000, 10
 INTERNAL = "headrace."  # what types of the product itself begin with
 
@@ -111,16 +111,16 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     tasks: list[Task] = []
     resume = older_than
     for _ in range(WALKS):
-        found = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
-        tasks += found.tasks
-        if found.resume is None or (resume is None and not tasks and not await _was_ever(tx, wanted)):
+        part = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
+        tasks += part.tasks
+        if part.resume is None or (resume is None and not tasks and not await _was_ever(tx, wanted)):
             return Found(tasks)
-        resume = found.resume
+        resume = part.resume
     return Found(tasks, resume=resume)
 
 
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
-    """Every task was given a route, and routes are never deleted: what has none is not worth a walk to the end."""
+    """Every task was given a route, and routes are never deleted: without a route there is no need to scan further."""
     where = Where().eq("queue", wanted.queue).eq("task_type", wanted.task_type)
     return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_routes {where.sql})", *where.args))
 

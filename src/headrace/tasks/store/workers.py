@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.database import Tx
 
-# Of what a worker runs, so many are named.
+# Maximum number of a worker's running tasks that are listed.
 NAMED = 20
 
 

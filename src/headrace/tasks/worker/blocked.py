@@ -1,11 +1,11 @@
 """Ends that cannot be written yet, because another transaction has locked the units of the tasks' owner.
 
 A program that has submitted for a user and has not committed keeps that user's entitlement locked, and a task that
-fails gives its units back to it. Such ends wait here, user by user and on a connection of their own, while the writer
-goes on with everybody else's. They stay the worker's: its lease and its fence hold for them as for any other end.
+fails releases its units there. Such ends wait here, user by user and on a connection of their own, while the writer
+continues with all other users'. They stay the worker's: its lease and its fence hold for them as for any other end.
 
-Their number and size are bounded by users: a user of whom many ends wait here starts no further task on this worker,
-while everybody else's tasks go on.
+Their number and size are bounded by users: a user with many ends waiting here starts no further task on this worker,
+while all other users' tasks continue.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from headrace.tasks.worker.store import Identity
 
 log = logs.get(__name__)
 
-# Of one user the loop waits in the database, where the wait and its cause can be seen, and goes on with the commit.
+# For one user the loop waits in the database, where the wait and its cause are visible, and continues with the commit.
 _WAIT = timedelta(seconds=1)
 # The others are only tried in each round, so that one user's transaction does not hold up another's ends.
 _TRY = timedelta(milliseconds=20)
@@ -34,7 +34,7 @@ _PAUSE_S = 0.2
 MAX_ENDS_OF_USER = 500
 MANY_ENDS = 5_000
 MANY_BYTES = 64 * 1024**2
-# What may come in addition: tasks that ran already, and one end for each further user. Beyond it no task starts at all.
+# Additional room: tasks that already ran, and one end for each further user. Beyond it no task starts at all.
 MAX_ENDS = 2 * MANY_ENDS
 MAX_BYTES = 4 * MANY_BYTES
 
@@ -85,7 +85,7 @@ class BlockedEnds:
         for each in endings:
             if each.claimed.user_id not in self._by_user:
                 log.warning("worker.ends_blocked", user_id=each.claimed.user_id, task_id=each.claimed.task_id)
-            each.claimed.payload = None  # nobody runs it any more, and there may be many
+            each.claimed.payload = None  # it runs no more, and there may be many
             self._by_user.setdefault(each.claimed.user_id, []).append(each)
             self._count += 1
             self._bytes += each.size

@@ -1,8 +1,8 @@
-"""Where to take tasks from next: highest priority first, users in turns, each lane in the order of submission.
+"""The lanes to claim from next: highest priority first, users in turns, each lane in the order of submission.
 
-A survey finds the lanes that have work and the first row of each. Between surveys the floors move along with what was
-claimed, so that a claim starts where the last one ended instead of walking over rows that are gone but that a long
-transaction elsewhere keeps vacuum from removing. A survey costs that walk, so it is made as often as it is cheap.
+A survey finds the lanes that have work and the first row of each. Between surveys the floors move along with the
+claims, so that a claim starts where the last one ended instead of walking over dead rows that a long
+transaction elsewhere keeps vacuum from removing. A survey costs that walk, so its frequency follows its cost.
 """
 
 import time
@@ -70,12 +70,12 @@ class Claimer:
         self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
-        # Who was served last, by precedence and isolation, and by which lane.
+        # The user that was served last, by precedence and isolation, and by which lane.
         self._last_user: dict[tuple[int, Isolation], str] = {}
         self._last_lane: OrderedDict[tuple[int, Isolation, str], int] = OrderedDict()
         self._woken = False
-        self.exhausted = False  # whether the last claim left nothing behind that could be claimed now
-        self.held_back: set[Isolation] = set()  # where it left what may be tried only once, and could not start at once
+        self.exhausted = False  # whether the last claim took everything that could be claimed
+        self.held_back: set[Isolation] = set()  # where it left tasks with a single attempt that could not start at once
 
     def refresh(self) -> None:
         """Something new may be there: survey before the next claim."""
@@ -98,8 +98,8 @@ class Claimer:
         self, worker: Identity, rooms: Mapping[Isolation, Room], *, held: AbstractSet[str] = frozenset()
     ) -> list[Row]:
         """Claim for each kind of isolation as many as it has room for; of tasks that have a single attempt only as many
-        as can start now. Nothing from lanes of ``held`` users, as far as they are known: who they belong to shows with
-        the first task that they give."""
+        as can start now. Nothing from known lanes of ``held`` users: the owner of a lane is known from the first
+        task of it."""
         woken, self._woken = self._woken, False
         # Only after a claim that left nothing behind: where there is a backlog, lanes further on have their turn, too.
         if woken and self.exhausted and not held and (first := await self._claim_first(worker, rooms)):
@@ -122,7 +122,7 @@ class Claimer:
                     left[isolation] -= len(rows)
                     startable[isolation] -= len(rows)
                     claimed += rows
-                if isolation in self.held_back:  # what is claimed ahead of a lower priority would start before it
+                if isolation in self.held_back:  # a task claimed ahead at a lower priority would start before it
                     left[isolation] = min(left[isolation], startable[isolation])
             # Lower priorities come only when the higher ones have nothing left to give.
             if max(left.values()) <= 0:
@@ -134,7 +134,7 @@ class Claimer:
         return claimed
 
     async def _claim_first(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> list[Row]:
-        """What is first now, in one round trip. One that fits any of the rooms: it does not tell them apart."""
+        """The first tasks now, in one round trip, for any of the rooms: the query does not distinguish them."""
         return await store.claim_first(
             self._db,
             worker,
@@ -189,12 +189,12 @@ class Claimer:
             self._last_lane.popitem(last=False)
 
     async def _survey(self, kinds: frozenset[Isolation]) -> None:
-        """Look for lanes of these kinds of isolation alone: others, from which nothing can be claimed, may be many."""
+        """Survey lanes of these kinds of isolation only: others, from which nothing can be claimed, may be many."""
         started = time.monotonic()
         self._surveyed = kinds
         rows = await self._survey_after(_FIRST)
         if len(rows) == _LANES:
-            # More lanes than one look sees: a second one goes on where the last stopped, so that each has its turn.
+            # More lanes than one survey reads: the next one continues after the last lane, so that each has its turn.
             further = await self._survey_after(max(self._turn, _key(rows[-1])))
             self._turn = _key(further[-1]) if len(further) == _LANES else _FIRST
             rows += further

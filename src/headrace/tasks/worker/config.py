@@ -25,19 +25,19 @@ class WorkerConfig:
     lease: timedelta = timedelta(seconds=15)
     """Silent for longer, it is given up, and its tasks go to others."""
     poll_every: timedelta = timedelta(seconds=1)
-    """So often it looks for work that nobody told it of."""
+    """The interval of its polls for work without a wake-up."""
     listen: bool = True
     """False: poll only, for a database behind a transaction pooler."""
     most_prefetched: int = 4000
-    """How many tasks it holds at the most ahead of their start."""
+    """Maximum number of tasks that it holds before they start."""
     batch: int = 2000
-    """How many it takes at the most in one go."""
+    """Maximum number of tasks per claim."""
     most_unwritten: int = 3000
     """How many ends may wait to be written before no further handler starts: they run again if it is killed."""
     ahead: timedelta = timedelta(milliseconds=150)
     """For how long ahead it takes tasks: enough to bridge a claim's round trip, too little to hoard."""
     shutdown_timeout: timedelta = timedelta(seconds=30)
-    """How long what runs may go on when it is asked to stop."""
+    """How long running tasks may continue after a request to stop."""
     result_limit: int = 256 * 1024
     """The largest result, in bytes of JSON."""
     scratch: Path = Path(gettempdir()) / "headrace-scratch"

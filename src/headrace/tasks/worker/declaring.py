@@ -16,7 +16,7 @@ _AGAIN_S = 0.5
 
 
 async def declare_patiently(db: Database, registry: Registry) -> None:
-    """Declare them, though somebody may hold a row of what runs for a while, as handlers that finish it do."""
+    """Declare them, though rows of running types may stay locked for a while, as by handlers that finish them."""
     for left in reversed(range(_TIMES)):
         try:
             async with db.transaction() as tx:

@@ -20,7 +20,7 @@ from headrace.tasks.worker.unit_locks import wait_for_units
 log = logs.get(__name__)
 
 # Beyond what fence() can hold a claim would be refused, and with it everybody's: ck_task_queue_attempt.
-_MOST_ATTEMPTS = 1_000_000
+_MAX_ATTEMPTS = 1_000_000
 FINAL = {Outcome.SUCCEEDED, Outcome.FAILED, Outcome.CANCELED}
 _CHANGES = {
     Outcome.SUCCEEDED: Change.SUCCEEDED,
@@ -51,7 +51,7 @@ class Writer:
         # Whether a type has followers is asked for every task: so it is answered once.
         self._unfollowed = {name for name, known in self._known.items() if not followers.of(known)}
         self._emitting = {
-            name for name, known in self._known.items() if followers.emits(known) and followers.needs_nobody(known)
+            name for name, known in self._known.items() if followers.emits(known) and followers.needs_no_call(known)
         }
 
     async def write(self, worker: Identity, endings: Sequence[Ending], *, wait: timedelta | None = None) -> int:
@@ -84,10 +84,10 @@ class Writer:
         return len(await self._write_in(tx, worker, endings))
 
     async def _write_in(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> Sequence[Ending]:
-        given = [_worn_out(each) if each.claimed.attempt >= _MOST_ATTEMPTS else each for each in endings]
-        final = [each for each in given if each.outcome in FINAL]
-        back = [each for each in given if each.outcome not in FINAL]
-        started = await self._find_started(tx, worker, given)
+        counted = [_worn_out(each) if each.claimed.attempt >= _MAX_ATTEMPTS else each for each in endings]
+        final = [each for each in counted if each.outcome in FINAL]
+        back = [each for each in counted if each.outcome not in FINAL]
+        started = await self._find_started(tx, worker, counted)
         done: list[Ending] = []
         if back:
             returned = await store.requeue_tasks(tx, worker, back)
@@ -107,9 +107,9 @@ class Writer:
         return await hand_over(self._db, worker, endings)
 
     async def put_aside(self, worker: Identity, ending: Ending) -> bool:
-        """Let a task wait whose end cannot be written, without followers: they are what refused it.
+        """Return a task whose end cannot be written to the queue, without followers: they refused its end.
 
-        False if it did not go back: somebody wants it canceled, or it is no longer ours.
+        False if it did not go back: its cancellation was requested, or it is no longer ours.
         """
         waiting = replace(
             ending,
@@ -122,10 +122,10 @@ class Writer:
             return bool(await store.requeue_tasks(tx, worker, [waiting]))
 
     async def _find_started(self, tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-        """Whose start was told already, by seq. Only those are asked for of which this process cannot know."""
+        """The tasks whose start was already reported, by seq. It reads only those that this process cannot know."""
         claims = [each.claimed for each in endings if not self._is_unfollowed(each.claimed)]
-        unsure = [each for each in claims if not each.start_told and (each.start_sent or not each.over)]
-        known = {each.seq for each in claims if each.start_told}
+        unsure = [each for each in claims if not each.start_reported and (each.start_sent or not each.over)]
+        known = {each.seq for each in claims if each.start_reported}
         return known | await store.find_started(tx, worker, unsure) if unsure else known
 
     async def _follow(self, tx: Tx, worker: Identity, done: Sequence[Ending], started: set[int]) -> None:
@@ -154,7 +154,7 @@ class Writer:
         return claimed.schedule_uid is None and claimed.saved is None and claimed.task_type in self._unfollowed
 
     async def _type(self, tx: Tx, name: str) -> KnownType:
-        # A type of another program: whoever settles its dead worker's tasks must move its followers, too.
+        # A type of another program: the worker that settles its dead worker's tasks must move its followers, too.
         return self._known.get(name) or await self._stored.get(tx, name)
 
 

@@ -65,7 +65,7 @@ class Feeder:
         self.cancels = asyncio.Event()
 
     def enter(self, worker: Identity) -> None:
-        """Take tasks as this worker from now on; as a new one it has not said yet that it sleeps."""
+        """Take tasks as this worker from now on; a new one has not recorded yet that it sleeps."""
         self.worker = worker
         self._asleep = False
         self._put_back.clear()  # they were another worker's
@@ -93,7 +93,7 @@ class Feeder:
         ahead = slots.size * self._config.ahead.total_seconds() / max(slots.task_seconds, 1e-6)
         target = min(self._config.most_prefetched, slots.size + int(ahead))
         taken_on, startable = len(slots), self._startable(slots)
-        # Not before half is gone: small claims cost as much as large ones.
+        # Not before half of the tasks are used up: small claims cost as much as large ones.
         wanted = min(self._config.batch, target - taken_on) if taken_on <= target // 2 or startable else 0
         return Room(wanted, startable)
 
@@ -132,9 +132,9 @@ class Feeder:
                 if each.seq not in gone:
                     self._ends.add(Ending(each, Outcome.CANCELED))
 
-    async def _pause(self, worker: Identity, asked: Collection[Isolation], taken: int) -> None:
+    async def _pause(self, worker: Identity, requested: Collection[Isolation], taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
-        full = self._load.slots.keys() - asked
+        full = self._load.slots.keys() - requested
         if full & self._rooms().keys():  # there is room in them by now
             return
         held_back = {kind for kind in self._claimer.held_back if self._startable(self._load.slots[kind]) == 0}
@@ -162,7 +162,7 @@ class Feeder:
             self.failure = exc.message
             return None
         except asyncpg.PostgresError as exc:
-            # A migration is being undone, or an administrator changes the database by hand. What runs goes on.
+            # A migration is being undone, or an administrator changes the database by hand. Running tasks continue.
             log.exception("worker.claim_failed", error=type(exc).__name__)
             self.failure = f"PostgreSQL refuses it ({type(exc).__name__})."
             await asyncio.sleep(_AFTER_REFUSAL_SECONDS)
@@ -187,20 +187,20 @@ class Feeder:
         now = time.monotonic()
         self._busy_since = self._busy_since or now
         if self._asleep and now - self._busy_since > _BUSY_AFTER_S:
-            # Before it is said: if the answer is lost nobody knows what the row says, and the next rest says it anew.
+            # Set before the statement: if its answer is lost the row's state is unknown, and the next rest writes it.
             self._asleep = False
-            with suppress(HeadraceError):  # then submitters go on calling, which costs them a little
+            with suppress(HeadraceError):  # then submitters keep sending wake-ups, which costs them a little
                 await store.set_asleep(self._db, worker, asleep=False)
 
     async def _rest(self, worker: Identity) -> None:
-        """There is nothing more to take: sleep until somebody wakes us, something falls due, or it is time to look."""
+        """The queue has nothing left: sleep until a wake-up, the next due time, or the next poll."""
         self._busy_since = None
         if self._config.listen and not self._asleep:
             with suppress(HeadraceError):
                 await store.set_asleep(self._db, worker, asleep=True)
                 self._asleep = worker is self.worker
-            # Whoever submitted before that word was out sends no call, and may commit only in a moment: look again
-            # soon, and then less and less often.
+            # A process that submitted before this row was visible sends no wake-up, and may commit only in a
+            # moment: poll again soon, and then less and less often.
             self._patience = _FIRST_PATIENCE_S
             return
         self._patience = min(self._patience * 2, self._config.poll_every.total_seconds())
@@ -221,7 +221,7 @@ class Feeder:
                     self._woken.set()
 
     async def stop(self) -> list[Claimed]:
-        """Claim no more and give back what has not started; gives those that somebody wants canceled instead."""
+        """Stop claiming and return unstarted tasks; gives those whose cancellation was requested instead."""
         self._stopping = True
         prefetched = self._load.drop_prefetched() + self._put_back
         self._put_back = []

@@ -8,7 +8,7 @@ from headrace.figures import OTHER, Figure, Histogram, Kind
 from headrace.tasks.model import Ending, Outcome
 from headrace.tasks.worker.slots import Load
 
-MOST_TYPES = 200
+MAX_TYPES = 200
 # From a no-op to an hour; what takes longer is above the last.
 BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 3600.0)
 _FINAL = {Outcome.SUCCEEDED: "succeeded", Outcome.FAILED: "failed", Outcome.CANCELED: "canceled"}
@@ -30,7 +30,7 @@ class Figures:
     _labels: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._labels = {name: name for name, _ in zip(sorted(self.types), range(MOST_TYPES), strict=False)}
+        self._labels = {name: name for name, _ in zip(sorted(self.types), range(MAX_TYPES), strict=False)}
         for label in self._labels.values():
             self.durations[label] = Histogram(BOUNDS)
 
@@ -53,7 +53,7 @@ class Figures:
             self.outcomes[self.label(each.claimed.task_type), each.outcome] += 1
 
     def read(self) -> list[Figure]:
-        """For `/metrics`. A type that has done nothing yet shows with 0: an alarm needs a series to look at."""
+        """For `/metrics`. A type without any runs shows as 0: an alarm needs an existing series."""
         labels = [*self._labels.values(), *([OTHER] if OTHER in self.started else [])]
         counter = Kind.COUNTER
         return [
@@ -94,7 +94,7 @@ class Figures:
             ),
             Figure(
                 "headrace_worker_leases_lost_total",
-                "How often this worker was given up by others, or fell silent for too long, and had to begin anew. "
+                "How often other workers declared this one dead, or it was silent for too long, and had to start over. "
                 "Alarm when it grows.",
                 values={(): self.leases_lost},
                 kind=counter,

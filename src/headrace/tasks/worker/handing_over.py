@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.database import Database
 from headrace.tasks.model import Claimed, Ending, Outcome
-from headrace.tasks.worker.store import LONGEST_DELAY, Identity
+from headrace.tasks.worker.store import MAX_DELAY, Identity
 
 # The claim keeps the end of its attempt; the reaper writes it. Fenced as every write is.
 HAND_OVER = """
@@ -34,7 +34,7 @@ async def hand_over(db: Database, worker: Identity, endings: Sequence[Ending]) -
         [each.error_code for each in endings],
         [each.error_message for each in endings],
         [None if each.claimed.saved is None else dict(each.claimed.saved) for each in endings],
-        [min(each.delay, LONGEST_DELAY).total_seconds() for each in endings],
+        [min(each.delay, MAX_DELAY).total_seconds() for each in endings],
         [each.spends_attempt for each in endings],
     )
     return len(rows)
@@ -63,5 +63,5 @@ WHERE number = $1 AND ended_at IS NULL
 
 
 async def fall_silent(db: Database, worker: Identity) -> None:
-    """Let the reaper settle at once what is left, if all of it is ends. The heart must have stopped."""
+    """Let the reaper settle the rest at once, if all of it is ends. The heartbeat must have stopped."""
     await db.fetch_alone(FALL_SILENT, worker.number)

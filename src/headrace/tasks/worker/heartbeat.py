@@ -44,7 +44,7 @@ class Heartbeat:
         self._thread.start()
 
     def loop_turned(self) -> None:
-        """The event loop says that it is there."""
+        """The event loop reports that it is alive."""
         self._seen = time.monotonic()
 
     @property

@@ -49,16 +49,16 @@ class Isolated:
         work = asyncio.ensure_future(
             run_in_thread(self._threads, run.task_type, run.claimed, payload, run.facts, reporter, loop)
         )
-        asked = asyncio.ensure_future(run.stop.wait())
+        stop_requested = asyncio.ensure_future(run.stop.wait())
         try:
-            await asyncio.wait({work, asked}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({work, stop_requested}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 await asyncio.wait({work}, timeout=run.grace.total_seconds())
             if not work.done():
-                raise TaskCanceled  # a thread cannot be killed: it goes on, and nothing it does counts
+                raise TaskCanceled  # a thread cannot be killed: it continues, and its work does not count
             return work.result()
         finally:
-            asked.cancel()
+            stop_requested.cancel()
             work.cancel()
 
     async def close(self) -> None:

@@ -40,7 +40,7 @@ log = logs.get(__name__)
 
 # How often the lease and the deadlines of what runs are watched.
 _TICK_S = 0.05
-# No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes go on.
+# No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes continue.
 _TURNS = 100
 # How long a worker that stops waits for ends that are blocked, once all else is over.
 _BLOCKED_PATIENCE_S = 2.0
@@ -49,7 +49,7 @@ _JOIN_AGAIN_S = 1.0
 
 
 class Worker:
-    """Runs tasks until it is told to stop. ``run`` comes back when everything is settled."""
+    """Runs tasks until ``stop`` is called. ``run`` returns when everything is settled."""
 
     def __init__(
         self,
@@ -75,8 +75,8 @@ class Worker:
         self._settled = asyncio.Event()
         self._runners: set[asyncio.Task[None]] = set()
         self._closed = False
-        # Handlers that do not stop whatever is done, for as long as they run. Nobody waits for them.
-        self.left: set[asyncio.Task[None]] = set()
+        # Runners of handlers that ignore every request to stop, while they run. The loop does not wait for them.
+        self.abandoned: set[asyncio.Task[None]] = set()
         self._ends = WriteBehind(
             self._writer,
             config,
@@ -126,13 +126,13 @@ class Worker:
     # -- life
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Work until ``stop``, then give back what has not started, wait for the rest, and settle it."""
+        """Work until ``stop``, then return unstarted tasks, wait for the rest, and settle it."""
         if not await self._join(stop):
             return
         try:
             await self._work_until(stop)
         finally:
-            # Also when a loop of ours died: a heart that went on would keep from others what nobody works on.
+            # Also when a loop of ours died: a heartbeat that continued would keep orphaned tasks from other workers.
             await self._heartbeat.stop()
             await self._isolated.close()
         with suppress(HeadraceError):
@@ -156,11 +156,11 @@ class Worker:
         return False
 
     async def _work_until(self, stop: asyncio.Event) -> None:
-        self._fell: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._runner_failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
             await self._loop_until(stop)
         finally:
-            await self._let_go()
+            await self._cancel_runners()
 
     async def _loop_until(self, stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
@@ -188,20 +188,20 @@ class Worker:
             for task in loops:
                 task.cancel()
 
-    async def _let_go(self) -> None:
-        """End the runners. A handler that is deaf to it gets its grace and is left: it must not keep the worker."""
+    async def _cancel_runners(self) -> None:
+        """Cancel the runners. One that ignores it gets its grace and is abandoned: it must not block the worker."""
         self._closed = True
         grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         for runner in self._runners:
             runner.cancel()
         if self._runners:
             await asyncio.wait(self._runners, timeout=grace + 1)
-        self.left |= self._runners
-        if self.left:
-            log.error("worker.handlers_left", worker_id=self.identity.id, count=len(self.left))
+        self.abandoned |= self._runners
+        if self.abandoned:
+            log.error("worker.handlers_left", worker_id=self.identity.id, count=len(self.abandoned))
 
     async def _enter(self) -> None:
-        """Become a worker, or another one after having been given up."""
+        """Register as a worker, or as another one after other workers declared this one dead."""
         config = self._config
         async with self._db.transaction() as tx:
             self.identity = await store.register(
@@ -237,7 +237,7 @@ class Worker:
         await self._until_settled(self._config.shutdown_timeout.total_seconds())
         for run in self._load.runs.values():
             run.ask_to_stop(StopReason.SHUTDOWN)
-        # Whoever does not stop within its grace is abandoned; then nothing runs any more and all is written.
+        # A handler that does not stop within its grace is abandoned; then nothing runs any more and all is written.
         grace = max((run.grace.total_seconds() for run in self._load.runs.values()), default=0.0)
         await self._until_settled(grace + 10)
         # The transaction that blocks them may stay open for longer than an operator waits for a worker to stop.
@@ -248,7 +248,7 @@ class Worker:
         await self._until(lambda: not self._load.runs and not self._ends.unwritten, seconds)
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
-        """Wait, but no longer than this, for something that comes with a run's end or with what is written."""
+        """Wait, but no longer than this, for the end of a run or a write."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not condition():
@@ -268,13 +268,13 @@ class Worker:
 
     def _runner_ended(self, runner: "asyncio.Task[None]") -> None:
         self._runners.discard(runner)
-        self.left.discard(runner)
-        if not runner.cancelled() and (fault := runner.exception()) is not None and not self._fell.done():
-            self._fell.set_exception(fault)
+        self.abandoned.discard(runner)
+        if not runner.cancelled() and (fault := runner.exception()) is not None and not self._runner_failure.done():
+            self._runner_failure.set_exception(fault)
 
     async def _watch_runners(self) -> None:
         """A runner that dies takes the worker down, as any other loop does."""
-        await self._fell
+        await self._runner_failure
 
     async def _run_tasks(self, slots: Slots) -> None:
         me = asyncio.current_task()
@@ -382,7 +382,7 @@ class Worker:
         run.abandoned = True
         assert run.task is not None  # only those on the loop are
         self._runners.discard(run.task)
-        self.left.add(run.task)
+        self.abandoned.add(run.task)
         self._over(run, ending_when_stopped(run))
         self._add_runner(self._load.of(run.claimed.task_type))
 

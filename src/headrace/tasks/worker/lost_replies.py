@@ -1,7 +1,7 @@
-"""Claims whose answer never came: the line broke, and perhaps the tasks are ours all the same.
+"""Claims whose answer was lost: the connection broke, and the tasks may be ours anyway.
 
-Nobody else would ever find them: this worker renews its lease, and what it holds is not looked for. So it asks, until
-the statement cannot be under way any more. Claims are told apart by their time, which is that of one transaction.
+No other worker would ever find them: this worker renews its lease, and live workers' tasks are not searched. So it asks
+until the statement can no longer be in flight. Claims are distinguished by their time, that of one transaction.
 """
 
 import time
@@ -34,7 +34,7 @@ class LostReplies:
         if self._until is not None:
             self._answered.update(row["claimed_at"] for row in rows)
         elif rows:
-            # Never back, should the clock be set back: what is known must not be found again.
+            # Never back, should the clock be set back: known claims must not be found again.
             self._last = max(self._last or rows[-1]["claimed_at"], rows[-1]["claimed_at"])
 
     async def find(self, worker: Identity) -> list[Row]:
@@ -42,11 +42,11 @@ class LostReplies:
         now = time.monotonic()
         if self._until is None or now < self._ask_at:
             return []
-        found = await store.lost_claims(self._db, worker, after=self._last, exclude=self._answered)
+        lost = await store.lost_claims(self._db, worker, after=self._last, exclude=self._answered)
         self._ask_at = now + _ASK_EVERY_S
-        self._answered.update(row["claimed_at"] for row in found)
+        self._answered.update(row["claimed_at"] for row in lost)
         if now > self._until:
             self._last = max(self._answered, default=self._last)
             self._answered.clear()
             self._until = None
-        return found
+        return lost

@@ -19,9 +19,9 @@ from headrace.tasks.worker.result_files import ResultStore, opened
 from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.unit_locks import wait_for_units
 
-_MOST_UNITS = 2**31 - 1
+_MAX_UNITS = 2**31 - 1
 # How long finishing in a handler's own transaction waits for another that has locked the units of the task's owner.
-_LONGEST_WAIT = timedelta(seconds=30)
+_MAX_WAIT = timedelta(seconds=30)
 
 
 class LeaseReporter:
@@ -50,9 +50,9 @@ class LeaseReporter:
             raise LeaseLost
 
     async def start(self, tasks: list[Claimed]) -> None:
-        """Show that these run, and tell the followers, once; what is no longer ours is left out."""
+        """Record once that these run, and inform the followers; tasks that are no longer ours are left out."""
         tasks = [each for each in tasks if not each.over]
-        # From here on an end cannot know by itself whether the start was told. It asks, under the lock.
+        # From here on an end cannot know by itself whether the start was reported. It asks, under the lock.
         for each in tasks:
             each.start_sent = True
         async with self._db.transaction() as tx:
@@ -67,12 +67,12 @@ class LeaseReporter:
             )
         # Not before the commit: it may fail, or succeed without our hearing of it.
         for each in tasks:
-            each.start_told = True
+            each.start_reported = True
 
     async def _show(self, claimed: Claimed) -> None:
         if claimed.over:
             raise LeaseLost
-        if not claimed.start_told:
+        if not claimed.start_reported:
             await self.start([claimed])
 
     async def progress(self, claimed: Claimed, percent: int, eta_seconds: int | None) -> None:
@@ -106,7 +106,7 @@ class LeaseReporter:
         except BaseException:
             claimed.extension_seconds += seconds  # it got nothing for it, and may ask again
             raise
-        # The worker looks at it. Added, here and in the run's row: of two that ask at once neither undoes the other's.
+        # The worker reads it. Added, here and in the run's row: of two simultaneous requests neither undoes the other.
         claimed.timeout_seconds += seconds
 
     async def _follow(self, tx: Tx, claimed: Claimed, moved: Transition) -> None:
@@ -121,7 +121,7 @@ class LeaseReporter:
     async def used(self, claimed: Claimed, units: int) -> None:
         check_count(units)
         claimed.used_noted = True
-        held = await store.note_used(self._db, self._worker, claimed, min(units, _MOST_UNITS))
+        held = await store.note_used(self._db, self._worker, claimed, min(units, _MAX_UNITS))
         check_used(claimed.task_type, units, held)
 
     async def begin_step(self, claimed: Claimed, name: str) -> StepRecord:
@@ -171,8 +171,8 @@ class LeaseReporter:
             raise ValueError(ending.error_message or ErrorCode.BAD_RESULT)
         claimed.finishing = True
         try:
-            if claimed.used_noted:  # what is left over goes back: their own transaction waits, as it does in a submit
-                await wait_for_units(tx, self._worker, [ending], wait=_LONGEST_WAIT)
+            if claimed.used_noted:  # unused units are released: their own transaction waits, as it does in a submit
+                await wait_for_units(tx, self._worker, [ending], wait=_MAX_WAIT)
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True

@@ -16,7 +16,7 @@ class ResultStore(Protocol):
     async def save(
         self, task_id: str, user_id: str, file: int, *, name: str, mime_type: str | None
     ) -> Mapping[str, Any]:
-        """Store a copy of an open file. What it returns is JSON, for the follower that records the result."""
+        """Store a copy of an open file. The return value is JSON, for the follower that records the result."""
 
     async def discard(self, saved: Mapping[str, Any]) -> None:
         """Remove a file that was replaced before it was recorded."""
@@ -24,7 +24,7 @@ class ResultStore(Protocol):
 
 @contextmanager
 def opened(path: str, *, within: Path | None = None) -> Iterator[int]:
-    """A descriptor of a regular file; ``ResultFileUnreadable`` says what is wrong with it.
+    """A descriptor of a regular file; ``ResultFileUnreadable`` gives the fault.
 
     With ``within`` it must lie in that folder: the check is made on the open file, so that a link that is changed
     meanwhile leads nowhere else.

@@ -33,13 +33,13 @@ class Run:
     facts: Facts
     stop: asyncio.Event
     started: float
-    task: "asyncio.Task[Any] | None" = None  # whom to cancel, while the handler is on the loop
+    task: "asyncio.Task[Any] | None" = None  # to be canceled, while the handler is on the loop
     reason: StopReason | None = None
     asked_at: float = 0.0
     abandoned: bool = False
     start_refused: bool = False  # by a follower
     waiting: bool = False  # for a process of its own: its time has not begun
-    longest_grace: timedelta | None = None  # what is left of a lost lease
+    longest_grace: timedelta | None = None  # the rest of a lost lease
 
     def begin(self) -> None:
         """Its handler starts now: from here on its time counts, the worker's and the database's."""
@@ -90,7 +90,7 @@ class Elsewhere(Protocol):
 
 
 async def execute(run: Run, reporter: Reporter, isolated: Elsewhere, config: WorkerConfig) -> Ending | None:
-    """Run the handler and say how it ended; None when the task is no longer ours to end."""
+    """Run the handler and give its ending; None when the task is no longer ours to end."""
     claimed, task_type = run.claimed, run.task_type
     try:
         if task_type.isolation == "async":

@@ -1,7 +1,7 @@
-"""What a worker has taken on: the slots of each kind of isolation, and what its feeder, runners and writer share.
+"""A worker's slots of each kind of isolation: the state that its feeder, runners and writer share.
 
-A task is claimed only when what it runs in is free. So tasks that wait for a child process take no place from those
-that run on the event loop.
+A task is claimed only when a slot of its isolation is free. So tasks that wait for a child process take no place from
+those on the event loop.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from headrace.tasks.worker.runs import Run
 
 
 class Slots:
-    """The slots of one kind of isolation: what is prefetched for them, what runs in them, and which runners wait."""
+    """The slots of one kind of isolation: their prefetched and running tasks, and the waiting runners."""
 
     def __init__(self, isolation: Isolation, size: int, types: Iterable[str]) -> None:
         self.isolation = isolation
@@ -36,7 +36,7 @@ class Slots:
         self.task_seconds += 0.02 * (seconds - self.task_seconds)
 
     def wake_runners(self) -> None:
-        # Only as many as there is work for: waking a hundred for one task would keep that one waiting.
+        # Only as many as there is work for: waking a hundred for one task would delay that one.
         for _ in range(min(len(self.prefetched), len(self.idle))):
             waiting = self.idle.popleft()
             if not waiting.done():
@@ -44,7 +44,7 @@ class Slots:
 
 
 class Load:
-    """The slots of a worker, and what runs in them. What is over belongs to ``WriteBehind``."""
+    """The slots of a worker, and their tasks. Ended tasks belong to ``WriteBehind``."""
 
     def __init__(self, config: WorkerConfig, registry: Registry) -> None:
         types: dict[Isolation, list[str]] = {}
@@ -70,7 +70,7 @@ class Load:
 
     @property
     def prefetched(self) -> list[Claimed]:
-        """What is claimed and has not started."""
+        """Claimed tasks that have not started."""
         return list(chain.from_iterable(slots.prefetched for slots in self))
 
     def begin(self, run: Run) -> None:
@@ -93,7 +93,7 @@ class Load:
         self.of(task.task_type).prefetched.remove(task)
 
     def drop_prefetched(self) -> list[Claimed]:
-        """What has not started, which is nobody's business here any more."""
+        """Remove and return the unstarted tasks."""
         dropped = self.prefetched
         for slots in self:
             slots.prefetched.clear()

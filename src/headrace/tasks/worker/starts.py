@@ -40,7 +40,7 @@ class Starts:
             for run in self._load.runs.values()
             if run.started < since
             and not run.waiting
-            and not run.claimed.start_told
+            and not run.claimed.start_reported
             and not run.start_refused
             # The handler's own transaction keeps its claim locked until it commits; no other start waits for it.
             and not run.claimed.finishing

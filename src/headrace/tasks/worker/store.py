@@ -1,4 +1,4 @@
-"""The worker's SQL. Every write names worker, seq and attempt: what is no longer ours changes nothing."""
+"""The worker's SQL. Every write names worker, seq and attempt: a task that is no longer ours is not changed."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ async def register(
     return Identity(number, worker_id)
 
 
-# A lease that is over is over, also while nobody has noticed: the reaper may be at work on what was held.
+# An expired lease is over even before it is noticed: the reaper may be at work on the worker's tasks.
 BEAT = """
 UPDATE headrace.workers
 SET heartbeat_at = now(), running = $2, finished = $3, slots = (
@@ -156,7 +156,7 @@ async def claim_first(
     most: int,
     startable: int,
 ) -> list[Row]:
-    """Claim what is due in the highest priority, without a survey before it."""
+    """Claim due tasks of the highest priority, without a survey before it."""
     return await _fetch_claims(db, CLAIM_FIRST, worker.number, queues, types, labels, most, startable)
 
 
@@ -202,7 +202,7 @@ SELECT back.seq FROM back LEFT JOIN woken ON true
 
 
 async def unclaim(db: Database, worker: Identity, tasks: Sequence[Claimed]) -> set[int]:
-    """Give back what was never started; gives the seqs of those that went back."""
+    """Return tasks that never started; gives the seqs of those that went back."""
     rows = await db.fetch_alone(UNCLAIM, worker.number, [each.seq for each in tasks], [each.attempt for each in tasks])
     return {row["seq"] for row in rows}
 
@@ -242,7 +242,7 @@ class TakenMeanwhile(Unavailable):
 
 
 async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-    """Write ends that all are successes, and the events of these tasks that somebody wants, as one statement."""
+    """Write ends that all are successes, and these tasks' events with subscribers, as one statement."""
     claims = [each.claimed for each in endings]
     rows = await _finish(
         db.fetch_alone,
@@ -252,8 +252,8 @@ async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Endi
         [each.seq for each in claims],
         [each.attempt for each in claims],
         [each.result for each in endings],
-        [each.seq for each in claims if each.start_told],
-        any(each.start_sent and not each.start_told for each in claims),
+        [each.seq for each in claims if each.start_reported],
+        any(each.start_sent and not each.start_reported for each in claims),
     )
     return {row["seq"] for row in rows}
 
@@ -273,8 +273,8 @@ async def _finish(fetch: Callable[..., Awaitable[list[Row]]], *statement: object
         raise
 
 
-# Wakes sleeping workers, also this one: a slot of a limit may be free, and what went back will be due. A wake-up leads
-# to a claim and not to another return, so this cannot go on for ever.
+# Wakes sleeping workers, also this one: a slot of a limit may be free, and the returned tasks will be due. A wake-up
+# leads to a claim and not to another return, so this cannot loop for ever.
 RETURN = """
 WITH back AS MATERIALIZED (
   SELECT seq FROM headrace.requeue_tasks($1, $2, $3, $4, $5, $6, $7, $8)
@@ -288,11 +288,11 @@ SELECT back.seq FROM back LEFT JOIN woken ON true
 """
 _RETURNED_AT_ONCE = 200
 # A time that no program can read would stop every worker at the survey.
-LONGEST_DELAY = timedelta(days=36525)
+MAX_DELAY = timedelta(days=36525)
 
 
 async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> set[int]:
-    """Put tasks back to wait; gives the seqs that were still ours and that nobody wants canceled."""
+    """Return tasks to the queue; gives the seqs that were still ours and have no cancellation request."""
     returned: set[int] = set()
     for start in range(0, len(endings), _RETURNED_AT_ONCE):
         part = endings[start : start + _RETURNED_AT_ONCE]
@@ -302,7 +302,7 @@ async def requeue_tasks(tx: Tx, worker: Identity, endings: Sequence[Ending]) -> 
             [each.claimed.seq for each in part],
             [each.claimed.attempt for each in part],
             [each.outcome for each in part],
-            [min(each.delay, LONGEST_DELAY) for each in part],
+            [min(each.delay, MAX_DELAY) for each in part],
             [each.spends_attempt for each in part],
             [each.error_code for each in part],
             [each.error_message for each in part],
@@ -326,7 +326,7 @@ RETURNING units
 
 
 async def note_used(db: Database, worker: Identity, claimed: Claimed, units: int) -> int | None:
-    """Note what a handler has used, unless it is more than is held; gives what is held. ``LeaseLost`` if not ours."""
+    """Record the used units, unless they are more than held; gives the held ones. ``LeaseLost`` if not ours."""
     rows = await db.fetch_alone(USED, claimed.seq, worker.number, claimed.attempt, units)
     if not rows:
         raise LeaseLost
@@ -405,7 +405,7 @@ END_STEP = """
 UPDATE headrace.task_steps SET status = $4, ended_at = now(), duration_ms = $5, detail_json = $6
 WHERE task_id = $1 AND step_name = $2 AND attempt = $3
 """
-# Steps that whoever was in them could not end any more: the worker died, or the line broke.
+# Steps whose run could not end them any more: the worker died, or the connection broke.
 END_OPEN_STEPS = """
 UPDATE headrace.task_steps AS step
 SET status = 'FAILED', ended_at = now(),

@@ -7,7 +7,7 @@ from headrace.database import Tx
 from headrace.tasks.model import Ending
 from headrace.tasks.worker.store import Identity
 
-# The claims first, in the engine's order of locks; while they are locked nobody else can end these tasks.
+# The claims first, in the engine's order of locks; while they are locked no other transaction can end these tasks.
 WAIT = """
 WITH mine AS MATERIALIZED (
   SELECT q.task_id FROM headrace.task_queue AS q

@@ -1,6 +1,6 @@
-"""Ends on their way to the database: written in batches while handlers run on, and never more of them than a bound.
+"""Ends on their way to the database: written in batches while handlers run, and bounded in number.
 
-What was run and is not written yet runs again when the worker is killed. So handlers wait for the writer once it is
+An unwritten task runs again when the worker is killed. So handlers wait for the writer once it is
 that far behind; it is the limit then anyway.
 """
 
@@ -142,7 +142,7 @@ class WriteBehind:
     async def _set_apart(self, batch: Sequence[Ending], exc: RowsLocked) -> Sequence[Ending]:
         """Set aside the ends that wait for an open transaction; gives the others, to be written at once."""
         apart = [each for each in batch if each.claimed.task_id in exc.task_ids or each.claimed.user_id in exc.user_ids]
-        if not apart and len(batch) > 1:  # nobody says whose they are
+        if not apart and len(batch) > 1:  # the batch does not show whose they are
             for each in batch:
                 await self._write([each])
             return ()
@@ -167,8 +167,8 @@ class WriteBehind:
                 return
         except (HeadraceError, asyncpg.PostgresError) as exc:
             log.warning("task.not_put_aside", task_id=ending.claimed.task_id, error=type(exc).__name__)
-        # The line broke, the database refused, or somebody wants it canceled. If it is still ours then nobody else will
-        # see to it.
+        # The connection broke, the database refused, or a cancellation was requested. A task that is still ours is
+        # ours to settle.
         asyncio.get_running_loop().call_later(_WRITE_AGAIN_S, self.add, ending)
 
 

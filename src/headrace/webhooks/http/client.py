@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-import httpcore
-import httpx
+import httpcore2
+import httpx2
 
 from headrace import logs
 from headrace.webhooks.http.addresses import AddressPolicy, Network
@@ -60,14 +60,14 @@ class HttpClient:
         config: HttpConfig | None = None,
         *,
         resolve: Resolve | None = None,
-        backend: httpcore.AsyncNetworkBackend | None = None,
+        backend: httpcore2.AsyncNetworkBackend | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._config = config or HttpConfig()
         self._own_resolver = None if resolve else ThreadedResolver()
         self._resolve: Resolve = resolve or self._own_resolver or ThreadedResolver()
         self._backend = backend
-        self._tls = tls or httpx.create_ssl_context()
+        self._tls = tls or httpx2.create_ssl_context()
         self._idle = _IdleConnections(self._config)
 
     @property
@@ -105,7 +105,7 @@ class HttpClient:
                 return Reply(_since(started), error=f"no answer within {_seconds(timeout)}", kind="timeout")
         except AddressRefused as exc:
             return Reply(_since(started), error=str(exc)[:_MAX_ERROR_LENGTH], kind="refused")
-        except (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError) as exc:
+        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, OSError) as exc:
             if reading.status is None:
                 return Reply(_since(started), error=_explain(exc), kind=_kind(exc))
         return reading.reply(_since(started))
@@ -119,25 +119,25 @@ class HttpClient:
         reading: "_Reading",
         allow_ips: Sequence[Network] | None,
     ) -> None:
-        url = httpcore.URL(
+        url = httpcore2.URL(
             scheme=target.scheme.encode(), host=target.host.encode(), port=target.port, target=target.path.encode()
         )
         # A compressed body is kept as received: a few bytes could decompress into any number.
         sent = {"Host": target.authority, "Accept-Encoding": "identity", "Content-Length": str(len(body)), **headers}
-        request = httpcore.Request("POST", url, headers=list(sent.items()), content=body)
+        request = httpcore2.Request("POST", url, headers=list(sent.items()), content=body)
         connection = await self._idle.take(key)
         reused = connection is not None
         try:
             await self._send(key, connection or self._make(target, allow_ips), request, reading)
-        except (httpcore.NetworkError, httpcore.ProtocolError, httpcore.ConnectionNotAvailable):
+        except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ConnectionNotAvailable):
             # The peer may close an idle connection just as we use it.
             if not reused or reading.status is not None:
                 raise
             await self._send(key, self._make(target, allow_ips), request, reading)
 
-    def _make(self, target: Target, allow_ips: Sequence[Network] | None) -> httpcore.AsyncHTTPConnection:
-        return httpcore.AsyncHTTPConnection(
-            httpcore.Origin(target.scheme.encode(), target.host.encode(), target.port),
+    def _make(self, target: Target, allow_ips: Sequence[Network] | None) -> httpcore2.AsyncHTTPConnection:
+        return httpcore2.AsyncHTTPConnection(
+            httpcore2.Origin(target.scheme.encode(), target.host.encode(), target.port),
             ssl_context=self._tls,
             keepalive_expiry=self._config.keep_alive.total_seconds(),
             http2=self._config.http2,
@@ -145,7 +145,7 @@ class HttpClient:
         )
 
     async def _send(
-        self, key: "_Key", connection: httpcore.AsyncHTTPConnection, request: httpcore.Request, reading: "_Reading"
+        self, key: "_Key", connection: httpcore2.AsyncHTTPConnection, request: httpcore2.Request, reading: "_Reading"
     ) -> None:
         try:
             response = await connection.handle_async_request(request)
@@ -169,16 +169,16 @@ _Key = tuple[object, ...]
 class _IdleConnections:
     """Idle connections by endpoint, the last used first.
 
-    Not httpcore's own pool, which polls each of its idle connections for every request.
+    Not httpcore2's own pool, which polls each of its idle connections for every request.
     """
 
     def __init__(self, config: HttpConfig) -> None:
         self._config = config
-        self._by_endpoint: dict[_Key, list[httpcore.AsyncHTTPConnection]] = {}
-        self._by_age: OrderedDict[httpcore.AsyncHTTPConnection, _Key] = OrderedDict()
+        self._by_endpoint: dict[_Key, list[httpcore2.AsyncHTTPConnection]] = {}
+        self._by_age: OrderedDict[httpcore2.AsyncHTTPConnection, _Key] = OrderedDict()
         self._is_closed = False
 
-    async def take(self, key: _Key) -> httpcore.AsyncHTTPConnection | None:
+    async def take(self, key: _Key) -> httpcore2.AsyncHTTPConnection | None:
         """An idle connection that is still open; None if a new one is needed."""
         while idle := self._by_endpoint.get(key):
             connection = idle[-1]
@@ -188,7 +188,7 @@ class _IdleConnections:
             await _close(connection)
         return None
 
-    async def keep(self, key: _Key, connection: httpcore.AsyncHTTPConnection) -> None:
+    async def keep(self, key: _Key, connection: httpcore2.AsyncHTTPConnection) -> None:
         """Keep it for the endpoint's next request, within the limit."""
         if self._is_closed or len(self._by_endpoint.get(key, ())) >= self._config.kept_per_endpoint:
             await _close(connection)
@@ -208,7 +208,7 @@ class _IdleConnections:
             self._forget(connection)
             await _close(connection)
 
-    def _forget(self, connection: httpcore.AsyncHTTPConnection) -> None:
+    def _forget(self, connection: httpcore2.AsyncHTTPConnection) -> None:
         key = self._by_age.pop(connection)
         idle = self._by_endpoint[key]
         idle.remove(connection)
@@ -216,10 +216,10 @@ class _IdleConnections:
             del self._by_endpoint[key]
 
 
-def _has_surplus(connection: httpcore.AsyncHTTPConnection) -> bool:
+def _has_surplus(connection: httpcore2.AsyncHTTPConnection) -> bool:
     """Whether bytes follow the answer: they would be read as the answer to the next request.
 
-    httpcore has no public name for this. Where its inner names change, connections are closed, and a test fails.
+    httpcore2 has no public name for this. Where its inner names change, connections are closed, and a test fails.
     """
     inner = getattr(connection, "_connection", None)
     if type(inner).__name__ == "AsyncHTTP2Connection":
@@ -228,7 +228,7 @@ def _has_surplus(connection: httpcore.AsyncHTTPConnection) -> bool:
     return state is None or bool(state.trailing_data[0])
 
 
-async def _close(connection: httpcore.AsyncHTTPConnection) -> None:
+async def _close(connection: httpcore2.AsyncHTTPConnection) -> None:
     with suppress(Exception):  # the peer may have closed it already
         await connection.aclose()
 
@@ -241,7 +241,7 @@ class _Reading:
     retry_after: str | None = None
     content: bytes = b""
 
-    def begin(self, response: httpcore.Response) -> None:
+    def begin(self, response: httpcore2.Response) -> None:
         self.status = response.status
         self.retry_after = next(
             (value.decode("latin-1") for name, value in response.headers if name.lower() == b"retry-after"), None
@@ -271,7 +271,7 @@ _KINDS = {"protocol": "the answer is not valid HTTP", "tls": "TLS failed", "conn
 
 
 def _kind(exc: Exception) -> str:
-    if isinstance(exc, httpcore.ProtocolError):
+    if isinstance(exc, httpcore2.ProtocolError):
         return "protocol"
     if isinstance(exc.__cause__, ssl.SSLError) or "SSL" in str(exc) or "CERTIFICATE" in str(exc):
         return "tls"

@@ -1,7 +1,7 @@
 """Connections to checked addresses only. A name is resolved once, every address is checked, and the connection goes to
 the checked address: there is no second lookup that could give another one (DNS rebinding).
 
-httpcore asks its network backend for each connection by name, and does TLS with that name itself; so SNI, the check of
+httpcore2 asks its network backend for each connection by name, and does TLS with that name itself; so SNI, the check of
 the certificate and the Host header stay as they are.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import httpcore
+import httpcore2
 
 from headrace.webhooks.http.addresses import Address, AddressPolicy, Network, parse, plain, within
 
@@ -44,7 +44,7 @@ def _lookup(host: str, port: int) -> list[Any]:
     return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
-class GuardedBackend(httpcore.AsyncNetworkBackend):
+class GuardedBackend(httpcore2.AsyncNetworkBackend):
     """Connects only to addresses that the policy and the endpoint's own ``allow_ips`` permit."""
 
     def __init__(
@@ -53,30 +53,30 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         resolve: Resolve,
         *,
         allowed: Sequence[Network] | None = None,
-        inner: httpcore.AsyncNetworkBackend | None = None,
+        inner: httpcore2.AsyncNetworkBackend | None = None,
     ) -> None:
         self._policy = policy
         self._resolve = resolve
         self._allowed = allowed
-        self._inner = inner or httpcore.AnyIOBackend()
+        self._inner = inner or httpcore2.AnyIOBackend()
 
     async def connect_tcp(
         self,
         host: str,
         port: int,
-        timeout: float | None = None,  # noqa: ASYNC109 - httpcore's interface
+        timeout: float | None = None,  # noqa: ASYNC109 - httpcore2's interface
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.AsyncNetworkStream:
+    ) -> httpcore2.AsyncNetworkStream:
         try:
             addresses = await self._resolve(host, port)
         except OSError as exc:
-            raise httpcore.ConnectError(f"the name {host} is not found") from exc
-        failure: Exception = httpcore.ConnectError(f"the name {host} has no address")
+            raise httpcore2.ConnectError(f"the name {host} is not found") from exc
+        failure: Exception = httpcore2.ConnectError(f"the name {host} has no address")
         for address in self._checked(host, addresses):
             try:
                 return await self._inner.connect_tcp(str(address), port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as exc:
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as exc:
                 failure = exc
         raise failure
 
@@ -95,9 +95,9 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
     async def connect_unix_socket(
         self,
         path: str,
-        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - httpcore's interface
+        timeout: float | None = None,  # noqa: ARG002, ASYNC109 - httpcore2's interface
         socket_options: Iterable[Any] | None = None,  # noqa: ARG002
-    ) -> httpcore.AsyncNetworkStream:
+    ) -> httpcore2.AsyncNetworkStream:
         raise AddressRefused(f"{path} is a file of this machine")
 
     async def sleep(self, seconds: float) -> None:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs
 
-import httpx
+import httpx2
 import orjson
 import uvicorn
 from starlette.applications import Starlette
@@ -45,7 +45,7 @@ class LocalPayments:
         self.loses_notices = False
         self._form_token = secrets.token_urlsafe(16)
         self._notices: set[asyncio.Task[None]] = set()
-        self._http = httpx.AsyncClient(timeout=10, trust_env=False)
+        self._http = httpx2.AsyncClient(timeout=10, trust_env=False)
         self.app = Starlette(
             routes=[
                 self._signed("/v3/certificates", "GET", self._certificates),
@@ -176,7 +176,7 @@ class LocalPayments:
         for delay in _NOTICE_DELAYS_S:
             await asyncio.sleep(delay)
             body, headers = self.notice(event_type, order)
-            with suppress(httpx.HTTPError):
+            with suppress(httpx2.HTTPError):
                 reply = await self._http.post(url, content=body, headers=headers)
                 log.info("local_payments.notified", order=order.number, kind=event_type, status=reply.status_code)
                 if reply.is_success:

@@ -1,4 +1,4 @@
-"""From settings to how long everything is kept, and where the archive is."""
+"""Retention periods and the place of the archive, from the settings."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -11,13 +11,13 @@ Retention = Kept | Mapping[End, Kept] | None
 
 
 def seconds_by_status(retention: Any) -> dict[str, float | None] | None:
-    """As it is stored: seconds by status, null for ever. ``ValueError`` says what is wrong with it."""
+    """The stored form: seconds by status, null for no limit. ``ValueError`` describes a bad value."""
     if retention is None:
         return None
     if not isinstance(retention, Mapping):
         retention = {status.lower(): retention for status in ENDS}
     if not retention or not {str(status).upper() for status in retention} <= set(ENDS):
-        raise ValueError('say it for "succeeded", "failed" or "canceled"')
+        raise ValueError('the keys are "succeeded", "failed" and "canceled"')
     return {str(status).upper(): _seconds(kept) for status, kept in retention.items()}
 
 
@@ -25,5 +25,5 @@ def _seconds(kept: Any) -> float | None:
     if kept == "forever":
         return None
     if not isinstance(kept, timedelta) or kept <= timedelta(0):
-        raise ValueError('a timedelta that is longer than nothing, or "forever"')
+        raise ValueError('a positive timedelta, or "forever"')
     return kept.total_seconds()

@@ -1,6 +1,6 @@
-"""Letting files go: what has been here for long enough, what was deleted, what nobody completed.
+"""Expiry and purging of files: expired ones, deleted ones, abandoned uploads.
 
-Every verb is one run: any number of processes may do it at once, any of them may be killed, and the next goes on.
+Every verb is one run: any number of processes may do it at once, any of them may be killed, and the next continues.
 Bytes go before the row says that they are gone; a storage that does not answer leaves the row as it was.
 """
 
@@ -35,7 +35,7 @@ class LetGo:
 
 
 async def let_go(files: Files, db: Database, *, now: datetime | None = None, user_id: str | None = None) -> LetGo:
-    """Delete what has served its time, and remove the bytes of what is deleted. ``user_id``: of this user alone."""
+    """Delete expired files, and remove the bytes of deleted ones. ``user_id``: only this user's."""
     done = LetGo()
     if user_id is None:
         await _expire(db, done, now)
@@ -84,8 +84,8 @@ async def _purge_assets(files: Files, db: Database, done: LetGo, user_id: str | 
 async def purge(files: Files, db: Database, asset: Asset) -> None:
     """Remove the bytes of a deleted file, unless another row has them; then the row says so.
 
-    Bytes are shared only with a file that is there. So once none of those that have these bytes is there, and nobody is
-    just joining them (the lock), nobody ever will, and they can be removed after the transaction.
+    Bytes are shared only with an existing file. So once no existing file has these bytes, and none is just joining
+    them (the lock), none ever will, and they can be removed after the transaction.
     """
     async with db.transaction() as tx:
         await assets.lock_bytes(tx, asset.user_id, asset.sha256 or asset.id)
@@ -102,7 +102,7 @@ async def purge(files: Files, db: Database, asset: Asset) -> None:
 
 async def purge_unless_in_use(files: Files, db: Database, asset: Asset) -> None:
     """Remove the bytes of a file that was deleted just now, so that there is room at once. Never raises for the
-    storage: what cannot be done now, the next run does."""
+    storage: the next run retries a failure."""
     try:
         async with db.transaction(readonly=True) as tx:
             in_use = await assets.is_read_by_task(tx, asset.id)

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from headrace import ids
 from headrace.assembly.followers import followers
 from headrace.assets.erasure import ForgetFiles
 from headrace.assets.errors import SweepRefused
-from headrace.assets.life import let_go
+from headrace.assets.expiry import let_go
 from headrace.assets.results import ResultFiles
 from headrace.assets.retention import ASSETS
 from headrace.assets.service import Files
@@ -34,7 +34,7 @@ from tests.assets.test_streaming import on_disk, rows
 AT_ONCE = timedelta(seconds=-5)  # whatever was stored up to now, and what a clock may be ahead
 
 
-async def sent(ada: httpx.AsyncClient, shade: int = 0) -> dict[str, Any]:
+async def sent(ada: httpx2.AsyncClient, shade: int = 0) -> dict[str, Any]:
     reply = await ada.post("/v1/assets", content=png(shade=shade))
     assert reply.status_code == 201, reply.text
     made: dict[str, Any] = reply.json()
@@ -56,7 +56,7 @@ async def task_on(db: Database, asset: dict[str, Any]) -> str:
 
 
 async def test_originals_go_after_their_time_but_not_while_a_task_needs_them(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:  # W-18
     needed, done_with = await sent(ada, 1), await sent(ada, 2)
     await task_on(db, needed)
@@ -80,7 +80,7 @@ async def test_originals_go_after_their_time_but_not_while_a_task_needs_them(
 
 
 async def test_the_sweep_takes_what_is_nobodys_and_nothing_else(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     kept = await sent(ada)
     begun = (await ada.post("/v1/uploads", json={"name": "x", "size_bytes": 100})).json()
@@ -101,7 +101,7 @@ async def test_the_sweep_takes_what_is_nobodys_and_nothing_else(
 
 
 async def test_a_row_without_bytes_does_not_claim_to_be_there(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     lost, cut, fine = await sent(ada, 1), await sent(ada, 2), await sent(ada, 3)
     assert files.storage.folder is not None
@@ -113,7 +113,7 @@ async def test_a_row_without_bytes_does_not_claim_to_be_there(
     assert [each["id"] for each in (await ada.get("/v1/assets")).json()["items"]] == [fine["id"]]
 
 
-async def test_who_sends_a_lost_file_again_gets_it_back(ada: httpx.AsyncClient, files: Files, db: Database) -> None:
+async def test_who_sends_a_lost_file_again_gets_it_back(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:
     lost = await sent(ada, 1)
     assert files.storage.folder is not None
     files.storage.folder.path(f"media/{lost['user_id']}/{lost['id']}").unlink()
@@ -125,7 +125,7 @@ async def test_who_sends_a_lost_file_again_gets_it_back(ada: httpx.AsyncClient, 
     assert (await ada.get(f"/v1/assets/{again['id']}/content")).content == png(shade=1)
 
 
-async def test_a_deleted_file_frees_its_bytes_at_once(ada: httpx.AsyncClient, files: Files) -> None:
+async def test_a_deleted_file_frees_its_bytes_at_once(ada: httpx2.AsyncClient, files: Files) -> None:
     """They stayed on the disk until the next run of the retention."""
     first, same = await sent(ada, 1), await sent(ada, 1)
     await ada.delete(f"/v1/assets/{first['id']}")
@@ -135,7 +135,7 @@ async def test_a_deleted_file_frees_its_bytes_at_once(ada: httpx.AsyncClient, fi
 
 
 async def test_a_mask_that_is_deleted_stays_until_its_order_is_over(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     """Its bytes went with the request that deleted it, and the order that waited could not be done."""
     picture, mask = await sent(ada, 1), await sent(ada, 2)
@@ -150,7 +150,7 @@ async def test_a_mask_that_is_deleted_stays_until_its_order_is_over(
 
 
 async def test_rows_of_deleted_files_go_long_after_their_bytes(
-    ada: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     named, gone, not_purged, kept = [await sent(ada, shade) for shade in range(4)]
     task_id = await task_on(db, named)
@@ -172,7 +172,7 @@ async def test_rows_of_deleted_files_go_long_after_their_bytes(
 
 @pytest.mark.parametrize("count", [2, 12])
 async def test_the_wrong_storage_is_not_taken_for_the_loss_of_everything(
-    ada: httpx.AsyncClient, files: Files, db: Database, tmp_path: Path, count: int
+    ada: httpx2.AsyncClient, files: Files, db: Database, tmp_path: Path, count: int
 ) -> None:
     for shade in range(count):
         await sent(ada, shade)
@@ -194,7 +194,7 @@ async def test_an_empty_database_does_not_take_a_full_storage_for_orphans(files:
 
 @pytest.mark.parametrize("seconds", [1, pytest.param(60, marks=pytest.mark.slow)])
 async def test_a_sweep_beside_eight_uploaders_takes_nothing_alive(
-    ada: httpx.AsyncClient, files: Files, db: Database, seconds: int
+    ada: httpx2.AsyncClient, files: Files, db: Database, seconds: int
 ) -> None:  # W-18
     end = time.monotonic() + seconds
     alive: dict[str, bytes] = {}
@@ -236,7 +236,7 @@ async def test_a_sweep_beside_eight_uploaders_takes_nothing_alive(
 
 
 async def test_an_account_goes_with_its_bytes_before_its_rows(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, files: Files, db: Database
 ) -> None:
     mine, hers = await sent(ada), await sent(eve)
     await ada.post("/v1/uploads", json={"name": "x", "size_bytes": 100})
@@ -315,7 +315,7 @@ async def run_one(db: Database, registry: Registry, user_id: str, payload: Any, 
 
 
 async def test_a_result_is_written_with_the_end_and_read_by_its_owner(
-    ada: httpx.AsyncClient, eve: httpx.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path
+    ada: httpx2.AsyncClient, eve: httpx2.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path
 ) -> None:  # W-07
     user_id = (await sent(ada, 9))["user_id"]
     task_id = await run_one(db, made_by, user_id, None, tmp_path)
@@ -340,7 +340,7 @@ async def test_a_result_is_written_with_the_end_and_read_by_its_owner(
 
 
 async def test_a_result_whose_end_was_not_written_is_an_orphan(
-    ada: httpx.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path
+    ada: httpx2.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path
 ) -> None:  # W-07
     user_id = (await sent(ada, 9))["user_id"]
     task_id = await run_one(db, made_by, user_id, "fails", tmp_path)
@@ -350,7 +350,7 @@ async def test_a_result_whose_end_was_not_written_is_an_orphan(
 
 @pytest.mark.parametrize("payload", ["foreign", "no file"])
 async def test_a_result_that_names_no_file_of_its_task_fails_it_for_good(
-    ada: httpx.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path, payload: str
+    ada: httpx2.AsyncClient, files: Files, db: Database, made_by: Registry, tmp_path: Path, payload: str
 ) -> None:  # W-07
     user_id = (await sent(ada, 9))["user_id"]
     task_id = await run_one(db, made_by, user_id, payload, tmp_path)
