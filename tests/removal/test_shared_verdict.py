@@ -120,10 +120,11 @@ def test_a_broken_picture_leaves_the_others_their_common_mark(tmp_path: Path) ->
         source = tmp_path / f"{number}.png"
         Image.fromarray(marked(scene)).save(source)
         orders.append(Order(str(source), result=str(tmp_path / f"{number}.clean.png")))
-    broken = tmp_path / "broken.png"
-    broken.write_bytes((tmp_path / "0.png").read_bytes()[:2000])  # with a whole header
+    broken = tmp_path / "broken.jpg"
+    Image.open(tmp_path / "0.png").save(broken)
+    broken.write_bytes(broken.read_bytes()[:2000])  # with a whole header
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    orders = [Order(str(broken), result=str(tmp_path / "broken.clean.png")), *orders]
+    orders = [Order(str(broken), result=str(tmp_path / "broken.clean.jpg")), *orders]
     reports = process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: scratch).reports
     assert [report is not None for report in reports] == [False, True, True, True, True]
