@@ -72,7 +72,7 @@ async def _events(
     except ParserLimitReached as exc:
         raise FormInvalid("The form has too many parts, or too long headers: send the file alone.") from exc
     except MultipartError as exc:
-        raise FormInvalid(f"The form cannot be read: {exc}. Send it again.") from exc
+        raise FormInvalid(f"The form cannot be read: {exc.args[0]}. Send it again.") from exc
 
 
 def _boundary(content_type: str) -> str:
