@@ -1,4 +1,4 @@
-"""``headrace doctor``: look at everything Headrace stands on and say what to mend."""
+"""``headrace doctor``: check everything Headrace stands on, and list the faults."""
 
 import os
 import shutil
@@ -32,7 +32,7 @@ _SECRET_KEY = "secret key"  # noqa: S105 - a check's name
 
 
 def doctor(json: Json = False) -> None:
-    """Check settings, storage, database, schema, rights, clocks and months; say what to mend; exits with 1 if bad."""
+    """Check settings, storage, database, schema, rights, clocks and months; list the faults; exits with 1 if bad."""
     findings: list[Finding] = []
     try:
         settings = load_settings()
