@@ -86,8 +86,10 @@ def test_doctor_names_what_is_wrong(call: Call, migrated: Place, remote: Bucket,
     done = call("doctor", "--json", settings=settings)
     found = findings(done)["files"]
     assert (done.code, found["verdict"]) == (1, "bad")
-    expected = {"bucket": "no such bucket", "key": "refuses the access key", "endpoint": "does not answer"}[wrong]
-    assert expected in found["message"]
+    # On a busy machine the tries to connect may outlast the check's own limit.
+    unreachable = ("does not answer", "took longer than")
+    expected = {"bucket": ("no such bucket",), "key": ("refuses the access key",), "endpoint": unreachable}[wrong]
+    assert any(text in found["message"] for text in expected), found["message"]
     assert SECRET_KEY not in done.out
 
 
