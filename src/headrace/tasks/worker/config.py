@@ -1,5 +1,6 @@
 """How a worker works."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,6 +9,11 @@ from tempfile import gettempdir
 
 from headrace.cpus import available_cpus
 from headrace.tasks.execution import Isolation
+
+
+def own_scratch() -> Path:
+    """By user: a folder of another user of this machine cannot be written to."""
+    return Path(gettempdir()) / f"headrace-scratch-{os.getuid()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,8 @@ class WorkerConfig:
     """How long running tasks may continue after a request to stop."""
     result_limit: int = 256 * 1024
     """The largest result, in bytes of JSON."""
-    scratch: Path = Path(gettempdir()) / "headrace-scratch"
-    """Where the folders of ``context.scratch`` are made."""
+    scratch: Path = field(default_factory=own_scratch)
+    """Where the folders of ``context.scratch`` are made; by default a folder of this user's in the temporary folder."""
     children: int = field(default_factory=available_cpus)
     """Processes for handlers at once (``isolation="process"``)."""
 
