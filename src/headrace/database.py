@@ -152,6 +152,8 @@ class _Borrowed:
         if self._transaction is not None:
             try:
                 await self._transaction.rollback()
+            except asyncpg.QueryCanceledError:
+                pass  # the cancellation of the statement before it came late, and hit the ROLLBACK
             except asyncpg.InterfaceError:  # BEGIN or COMMIT was canceled
                 # Whether a transaction is open is known when the canceled statement has been answered.
                 with suppress(asyncpg.PostgresError):  # it is, and has failed

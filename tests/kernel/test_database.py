@@ -284,6 +284,31 @@ async def test_a_unique_violation_stays_what_it_is(tx: Tx) -> None:
         await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now()), ('a', now())")
 
 
+async def test_a_rollback_that_a_late_cancellation_hits_is_repeated() -> None:
+    """At the end of streams asyncpg logged "Resetting connection with an active transaction"."""
+    executed: list[str] = []
+
+    class Hit:
+        def transaction(self, **_: object) -> "Hit":
+            return self
+
+        async def start(self) -> None: ...
+
+        async def rollback(self) -> None:
+            raise asyncpg.QueryCanceledError("canceling statement due to user request")
+
+        def is_in_transaction(self) -> bool:
+            return not executed
+
+        async def execute(self, sql: str) -> None:
+            executed.append(sql)
+
+    borrowed = _Borrowed(Hit())  # type: ignore[arg-type]
+    await borrowed.begin(isolation="read_committed", readonly=False)
+    await borrowed.roll_back()
+    assert executed == ["ROLLBACK"]
+
+
 async def test_a_begin_that_arrives_after_its_cancellation_is_rolled_back() -> None:
     """asyncpg logged "Resetting connection with an active transaction" where the answer to BEGIN came late."""
     executed: list[str] = []
