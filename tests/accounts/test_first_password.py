@@ -7,8 +7,8 @@ import pytest
 from headrace.accounts import administration
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import users
+from headrace.assembly.first_password import FirstPassword
 from headrace.audit import Who
-from headrace.cli.first_password import FirstPassword
 from headrace.database import Database
 
 

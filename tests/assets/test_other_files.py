@@ -7,12 +7,12 @@ import pytest
 from fastapi import FastAPI
 
 from headrace.access import Caller, Role
+from headrace.assembly.files import file_config
 from headrace.assets.expiry import let_go
 from headrace.assets.inspection.service import Inspector
 from headrace.assets.other_types import KNOWN, type_of
 from headrace.assets.service import Files
 from headrace.audit import Who
-from headrace.cli.files_wiring import file_config
 from headrace.database import Database
 from headrace.errors import HeadraceError, Invalid
 from headrace.removal.service.orders.errors import MediaUnsupported

@@ -129,7 +129,7 @@ def test_with_few_descriptors_it_is_the_same(start_api: Start, opened: list[sock
 def test_the_soft_limit_is_raised_as_far_as_is_needed_and_allowed() -> None:
     script = """
 import resource
-from headrace.cli.descriptors import allow_descriptors
+from headrace.assembly.serving import allow_descriptors
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 300))
 for number in (50, 200, 1000):
     print(allow_descriptors(number), *resource.getrlimit(resource.RLIMIT_NOFILE))

@@ -12,8 +12,9 @@ import asyncpg
 import pytest
 
 from headrace import logs
-from headrace.cli import serving
-from headrace.cli.wiring import Deployment
+from headrace.assembly import serving
+from headrace.assembly.api import application
+from headrace.assembly.deployment import Deployment
 from headrace.database import DatabaseConfig
 from headrace.settings import load
 from tests.cli.conftest import Call, Place, logging_kept
@@ -60,7 +61,7 @@ def url(known: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         with socket.create_server(("127.0.0.1", 0)) as listener:
             listener.setblocking(False)
             address.append(f"http://127.0.0.1:{listener.getsockname()[1]}")
-            async with serving.application(settings, Deployment(config, config, embedded=False), secret) as app:
+            async with application(settings, Deployment(config, config, embedded=False), secret) as app:
                 ready.set()
                 await serving.serve(app, serving.Listening(listener, address[0]), settings, stop=stop)
 

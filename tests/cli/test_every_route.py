@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from headrace.accounts import service
-from headrace.cli import routing
+from headrace.assembly.inprocess import router_for
 from headrace.cli.app import COMMANDS, app
 from headrace.cli.later import Later
 from headrace.cli.place import can_be_sent
@@ -275,7 +275,7 @@ def _shapes(home: str, command: str) -> Iterator[re.Pattern[str]]:
 def test_each_route_with_a_command_is_served_in_this_process() -> None:
     for route in COMMANDS_OF:
         if not route.partition(" ")[2].startswith(("/v1/assets", "/v1/uploads")):
-            routing.router_for(route.partition(" ")[2])
+            router_for(route.partition(" ")[2])
 
 
 def test_every_command_loads() -> None:

@@ -9,13 +9,13 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from headrace.access import AdminOnly
+from headrace.assembly.secret_key import SecretKeyMissing
 from headrace.audit import Who
 from headrace.cli.calls import path
 from headrace.cli.inprocess import JoinedDatabase, LocalApi, connected
-from headrace.cli.opening import operator
 from headrace.cli.requests import ActingFor
+from headrace.cli.session import operator
 from headrace.cli.transport import InProcess
-from headrace.cli.wiring import SecretKeyMissing
 from headrace.database import Database, DatabaseConfig
 from headrace.errors import HeadraceError, NotFound
 from headrace.settings import Settings, load

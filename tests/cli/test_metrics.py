@@ -3,8 +3,8 @@
 import httpx2
 import pytest
 
-from headrace.cli.metrics import MetricsAddressUnknown, metrics_served, served
-from headrace.cli.wiring import Deployment
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.metrics import MetricsAddressUnknown, metrics_served, served
 from headrace.database import Database, DatabaseConfig
 from headrace.figures import Meters, no_figures
 from headrace.settings import load

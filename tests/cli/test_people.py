@@ -10,7 +10,7 @@ import pytest
 
 from headrace import ids
 from headrace.audit import local_account
-from headrace.cli.opening import operator
+from headrace.cli.session import operator
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
 from tests.e2e.program import Done

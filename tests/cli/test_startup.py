@@ -23,7 +23,7 @@ print(*sys.modules, file=sys.stderr)
 HEAVY = {
     "argon2", "cv2", "jsonschema", "numpy", "obstore", "onnxruntime", "prometheus_client",
     "pygments", "rich.progress", "uvicorn",
-    "headrace.assembly.followers", "headrace.cli.wiring",
+    "headrace.assembly.followers", "headrace.assembly.secret_key", "headrace.assembly.tasks",
 }  # fmt: skip
 MOST = {"database": 800, "server": 540}
 

@@ -8,8 +8,9 @@ import httpx2
 import pytest
 from structlog.testing import capture_logs
 
-from headrace.cli import removal_wiring, worker
-from headrace.cli.storage_check import StorageWatch
+from headrace.assembly import removal
+from headrace.assembly.storage_check import StorageWatch
+from headrace.cli import worker
 from headrace.storage import Storage, StorageConfig
 from tests.cli.conftest import Call, Place
 from tests.cli.test_doctor import findings
@@ -66,7 +67,7 @@ def test_a_worker_that_names_no_storage_and_removes_no_marks_needs_none(
         return 0
 
     monkeypatch.setattr(worker, "_work", work)
-    monkeypatch.setattr(removal_wiring, "is_installed", lambda: True)
+    monkeypatch.setattr(removal, "is_installed", lambda: True)
     (tmp_path / "headrace-data").mkdir()
     (tmp_path / "headrace-data" / "files").touch()
     settings = {

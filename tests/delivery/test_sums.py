@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from headrace.assembly import removal
+from headrace.assembly.connections import Role, most_connections
 from headrace.assets.inspection.service import InspectorConfig
-from headrace.cli import removal_wiring
-from headrace.cli.connections import Role, most_connections
 from headrace.settings.loading import Settings
 from tests.delivery import ROOT
 from tests.delivery.composing import (
@@ -42,9 +42,9 @@ def settings_of(environment: Mapping[str, str]) -> Settings:
 
 
 def files_at_once(chosen: Settings, cpus: str | None, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(removal_wiring, "is_installed", lambda: True)
-    monkeypatch.setattr(removal_wiring, "available_cpus", lambda: int(float(cpus or 64)))
-    return removal_wiring.processes(chosen)
+    monkeypatch.setattr(removal, "is_installed", lambda: True)
+    monkeypatch.setattr(removal, "available_cpus", lambda: int(float(cpus or 64)))
+    return removal.processes(chosen)
 
 
 def worker_needs(chosen: Settings, cpus: str | None, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -20,9 +20,10 @@ from fastapi import FastAPI
 from pydantic import ByteSize, TypeAdapter
 from typer.core import TyperGroup
 
-from headrace.cli import serving
+from headrace.assembly import serving
+from headrace.assembly.api import application
+from headrace.assembly.deployment import Deployment
 from headrace.cli.app import app as command_line
-from headrace.cli.wiring import Deployment
 from headrace.database import DatabaseConfig, Tx
 from headrace.settings import PREFIX, Settings, load
 from tests.conftest import ROOT
@@ -156,7 +157,7 @@ def settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Settings:
 async def served(settings: Settings, database_url: str) -> AsyncIterator[FastAPI]:
     """The app as the command line builds it."""
     config = DatabaseConfig(database_url)
-    async with serving.application(settings, Deployment(config, config, embedded=False), SECRET.encode()) as built:
+    async with application(settings, Deployment(config, config, embedded=False), SECRET.encode()) as built:
         yield built
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
-from headrace.cli.connections import Role, most_connections
+from headrace.assembly.connections import Role, most_connections
 from headrace.settings.loading import Settings
 from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.conftest import MakeFolder, Start

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headrace.cli.storage_check import StorageWatch
+from headrace.assembly.storage_check import StorageWatch
 from headrace.database import Database, Tx
 from headrace.figures import OTHER, Histogram, Kind, Meters
 from headrace.operations import task_figures

@@ -16,8 +16,8 @@ from typing import Any
 from headrace.accounts.config import DeletionConfig
 from headrace.accounts.deletion.machine import Deletions
 from headrace.assembly.erasers import erasers
-from headrace.cli.files_wiring import files_of
-from headrace.cli.wiring import open_tasks
+from headrace.assembly.files import files_of
+from headrace.assembly.tasks import open_tasks
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.settings import load
 

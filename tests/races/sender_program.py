@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 
-from headrace.cli.waiting import until_reachable
+from headrace.assembly.waiting import until_reachable
 from headrace.database import Database, DatabaseConfig
 from headrace.outbox.loop import LoopConfig, RelayLoop
 from headrace.outbox.relay import Relay, RelayConfig, RetryConfig
@@ -34,7 +34,7 @@ async def main(url: str) -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     print(READY.format(os.getpid()), flush=True)  # noqa: T201 - for the test that starts this
     config = DatabaseConfig(url, role="relay", pool_max=6)
-    async with await until_reachable(lambda: Database.connect(config), say=print) as db:
+    async with await until_reachable(lambda: Database.connect(config), notify=print) as db:
         http = stand.http_client()
         consumers = [WebhookConsumer()]
         sender = Sender(db, http, stand.HOOKS.keyring, HASTY)

@@ -10,9 +10,11 @@ from typing import Any
 from fastapi import FastAPI
 
 from headrace import settings
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.files import files_storage
 from headrace.assembly.followers import followers
-from headrace.cli.files_wiring import files_storage
-from headrace.cli.wiring import Deployment, relaying, worker_config
+from headrace.assembly.relay import relaying
+from headrace.assembly.worker import worker_config
 from headrace.database import Database, DatabaseConfig, Row
 from headrace.removal.order import StageOrder, StageReport
 from headrace.removal.service.config import RemoverConfig

@@ -15,7 +15,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-from headrace.cli.serving import _close_overdue
+from headrace.assembly.serving import _close_overdue
 from headrace.web import connections as module
 from headrace.web.connections import ConnectionLimits, Connections, Phase, Reason
 from headrace.web.protocol import GuardedProtocol

@@ -18,12 +18,13 @@ import httpx2
 from fastapi import FastAPI
 
 from headrace import ids, settings
+from headrace.assembly.api import application
+from headrace.assembly.deployment import Deployment
 from headrace.assembly.followers import followers
+from headrace.assembly.tasks import open_tasks
 from headrace.assets.results import ResultFiles
 from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
-from headrace.cli.serving import application
-from headrace.cli.wiring import Deployment, open_tasks
 from headrace.database import Database, DatabaseConfig
 from headrace.operations.bulk.carrying_out import add_handlers as add_bulk
 from headrace.operations.maintenance import QUEUE

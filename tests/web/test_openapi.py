@@ -9,10 +9,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.assembly.description import whole
 from headrace.database import Database
 from headrace.edge.cookies import CookieConfig
 from headrace.web import apipage
-from headrace.web.description import whole
 from tests.edge import stand
 
 

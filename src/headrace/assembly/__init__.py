@@ -1,5 +1,6 @@
-"""Combinations of all packages: followers, erasers, retention, config keys, routers.
+"""Settings in, a running role out: `api`, `worker`, `scheduler`, `relay`, `library`.
 
-The one place that knows them all, for commands, for programs that embed Headrace, and for tests. A module for each
-kind, so that a worker does not load the web framework for its followers.
+The one place that knows settings and all packages. Beside the roles: combinations of packages (followers, erasers,
+consumers, retention, routers), and each package's config from the settings. A module for each, so that a worker does
+not load the web framework for its followers.
 """

@@ -1,18 +1,19 @@
 """``headrace api``: only the API, one of any number of processes, on an existing database."""
 
-from contextlib import ExitStack
 from typing import Annotated
 
 import typer
 
-from headrace import __version__, migrations
-from headrace.cli import serving
-from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.output import LOOKING, progress, say
+from headrace import __version__
+from headrace.assembly import serving
+from headrace.assembly.api import application
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.maintenance import maintenance_loops
+from headrace.assembly.secret_key import secret_key
+from headrace.assembly.storage_check import check_storage
+from headrace.cli.output import say
+from headrace.cli.session import current_database, load_settings, run
 from headrace.cli.signals import stop_on_signals
-from headrace.cli.storage_check import check_storage
-from headrace.cli.waiting import until_reachable
-from headrace.cli.wiring import Deployment, database_of, load_settings, run, secret_key
 from headrace.figures import Meters
 from headrace.settings import Settings
 
@@ -24,11 +25,8 @@ def api(host: Host = None, port: Port = None) -> None:
     """Serve the REST API. The schema must be there: `headrace migrate`."""
     settings = load_settings(api_host=host, api_port=port)
     secret = secret_key(settings)
-    with serving.listen(settings) as listening, ExitStack() as stack:
-        with progress(LOOKING) as report:
-            deployment = stack.enter_context(database_of(settings, role="api", report=report))
-            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
-            run(check_storage(settings))
+    with serving.listen(settings) as listening, current_database(settings, role="api") as deployment:
+        run(check_storage(settings, notify=say))
         run(_serve(settings, deployment, secret, listening))
 
 
@@ -37,7 +35,7 @@ async def _serve(settings: Settings, deployment: Deployment, secret: bytes, list
     meters = Meters("api", __version__)
     async with (
         maintenance_loops(settings, deployment) as reaper,
-        serving.application(settings, deployment, secret, url=listening.url, meters=meters) as app,
+        application(settings, deployment, secret, url=listening.url, meters=meters) as app,
     ):
         meters.add(reaper.read_figures)
         host, port = listening.socket.getsockname()[:2]

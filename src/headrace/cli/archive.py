@@ -5,11 +5,11 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from headrace.assembly.retention_settings import archive_config
 from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_done, print_json, print_table, progress, say
 from headrace.cli.place import on_the_machine
-from headrace.cli.retention_settings import archive_config
 from headrace.cli.showing import minute
 from headrace.cli.times import month_of
 from headrace.operations import archives

@@ -10,6 +10,8 @@ from typing import Annotated, Any, BinaryIO
 import orjson
 import typer
 
+from headrace.assembly.retention_settings import archive_config
+from headrace.assembly.trail import audit_heads, signing_key, trusted_keys
 from headrace.audit import Action, ResourceType, sealing, seals, signing, verifying
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
@@ -32,11 +34,10 @@ from headrace.cli.output import (
 )
 from headrace.cli.place import on_the_machine
 from headrace.cli.requests import Api
-from headrace.cli.retention_settings import archive_config
+from headrace.cli.session import load_settings
 from headrace.cli.showing import when
 from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
-from headrace.cli.wiring import audit_heads, load_settings, signing_key, trusted_keys
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, Invalid, NotFound
 from headrace.operations import archives

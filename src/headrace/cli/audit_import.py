@@ -10,11 +10,12 @@ import typer
 from pydantic import TypeAdapter, ValidationError
 
 from headrace import migrations
+from headrace.assembly.deployment import Deployment, database_of
 from headrace.audit import Action, ResourceType
 from headrace.audit.importing.importer import ImportPlan, ImportReport, import_trail, rename_to_backup
 from headrace.audit.importing.mapping import Names
-from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
 from headrace.cli.output import LOOKING, Json, out, print_json, progress, progress_bar, say
+from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.errors import Invalid
 from headrace.settings import Duration

@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
-from headrace.cli.files_wiring import files_storage
-from headrace.cli.opening import Deployment, data_folder, database_of, load_settings, operator, run
+from headrace.assembly.deployment import Deployment, data_folder, database_of
+from headrace.assembly.files import files_storage
+from headrace.assembly.retention_settings import archive_bucket_options, archive_config
+from headrace.assembly.secret_key import SecretKeyMissing, secret_key
+from headrace.assembly.trail import audit_heads, trusted_keys
 from headrace.cli.output import LOOKING, Json, bytes_bar, number_of, out, print_json, progress, say
-from headrace.cli.retention_settings import archive_bucket_options, archive_config
-from headrace.cli.wiring import SecretKeyMissing, audit_heads, secret_key, trusted_keys
+from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database
 from headrace.embedded_postgres import programs
 from headrace.errors import Invalid

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 from headrace import ids
 from headrace.cli import place
-from headrace.cli.later import gc_paused_while_importing
 from headrace.cli.requests import EVERYBODY, Answer, Api
 from headrace.errors import Invalid, NotFound
+from headrace.extras import gc_paused_while_importing
 
 T = TypeVar("T")
 SYSTEM_NAME = "system"

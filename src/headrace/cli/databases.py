@@ -11,9 +11,10 @@ import asyncpg
 import typer
 
 from headrace import audit, migrations
+from headrace.assembly.deployment import Deployment, database_of
 from headrace.audit import Action, Resource, ResourceType
-from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
 from headrace.cli.output import LOOKING, Json, out, print_done, print_json, progress
+from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database, Tx
 from headrace.embedded_postgres import programs
 from headrace.errors import Conflict, Denied, Invalid, Unavailable

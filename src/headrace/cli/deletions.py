@@ -73,9 +73,9 @@ async def _ask(api: Api, name: str, method: str, body: Any = None) -> Any:
 
 async def _delete_now(session: OperatorSession) -> None:
     from headrace.accounts.deletion.machine import Deletions
+    from headrace.assembly.accounts import accounts_config
     from headrace.assembly.erasers import erasers
-    from headrace.cli.files_wiring import files_of
-    from headrace.cli.wiring import accounts_config
+    from headrace.assembly.files import files_of
 
     files = partial(files_of, session.settings)
     machine = Deletions(session.db, erasers(session.tasks, files), accounts_config(session.settings).deletion)

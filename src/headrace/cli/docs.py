@@ -9,6 +9,7 @@ import typer
 import typer.core
 
 from headrace import settings
+from headrace.assembly import description
 from headrace.cli import place
 from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, POOR_RESULT, say
@@ -16,7 +17,7 @@ from headrace.cli.python_page import python_page
 from headrace.errors import Conflict, Invalid
 from headrace.migrations import definitions
 from headrace.outbox.catalogue import EVENT_TYPES
-from headrace.web import description, reference
+from headrace.web import reference
 
 # What the console's client is made from.
 _CONSOLE = Path("console")

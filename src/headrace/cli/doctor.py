@@ -8,20 +8,14 @@ from pathlib import Path
 import typer
 
 from headrace import migrations
-from headrace.cli.console_wiring import doctor_config
-from headrace.cli.files_wiring import files_storage
+from headrace.assembly.deployment import Deployment, data_folder, database_of
+from headrace.assembly.files import files_storage
+from headrace.assembly.operators import doctor_config
+from headrace.assembly.secret_key import lost_key, secret_key
+from headrace.assembly.storage_check import SETTINGS, probe
+from headrace.assembly.trail import lost_trail
 from headrace.cli.output import LOOKING, Json, out, print_json, progress
-from headrace.cli.storage_check import SETTINGS, probe
-from headrace.cli.wiring import (
-    Deployment,
-    data_folder,
-    database_of,
-    load_settings,
-    lost_key,
-    lost_trail,
-    run,
-    secret_key,
-)
+from headrace.cli.session import load_settings, run
 from headrace.database import Database
 from headrace.errors import HeadraceError
 from headrace.operations.doctor import Finding, Verdict, examine, noting

@@ -10,11 +10,12 @@ from typing import TypeVar, cast
 
 from headrace import ids, logs
 from headrace.access import Caller, Credentials, Role
+from headrace.assembly.deployment import Deployment, database_of
+from headrace.assembly.inprocess import AppByNoun, Parts
 from headrace.audit import Who
-from headrace.cli.opening import Deployment, database_of, operator
-from headrace.cli.output import LOOKING, progress
+from headrace.cli.output import LOOKING, progress, say
 from headrace.cli.requests import EVERYBODY, ActingFor, Api
-from headrace.cli.routing import AppByNoun, Parts
+from headrace.cli.session import operator
 from headrace.client.connection import Connection
 from headrace.client.retrying import RetryPolicy
 from headrace.database import Database, Isolation, Tx
@@ -118,7 +119,7 @@ async def connected(settings: Settings, db: JoinedDatabase, who: Who, *, embedde
     logging.getLogger("httpx2").setLevel(logging.WARNING)  # it notes each request
     from headrace.cli.transport import InProcess
 
-    async with Parts(settings, db, embedded=embedded) as parts:
+    async with Parts(settings, db, embedded=embedded, notify=say) as parts:
         services = LocalServices(
             db=db,
             authenticate=_authenticator(who),

@@ -1,16 +1,16 @@
 """Commands whose code is loaded when they run: `--help` does not wait for the web framework to load."""
 
-import gc
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from headrace.extras import gc_paused_while_importing
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,25 +22,6 @@ class Entry:
     help: str
     hidden: bool = False
     afar: bool = False  # whether it can be sent to a server elsewhere: --url, --key, --profile
-
-
-@contextmanager
-def gc_paused_while_importing() -> Iterator[None]:
-    """Loaded modules stay until exit: garbage collection among them takes a third of a command's time, while they are
-    loaded and when the process ends."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        _freeze_once()
-        if was_enabled:
-            gc.enable()
-
-
-@cache
-def _freeze_once() -> None:
-    gc.freeze()
 
 
 class Later(TyperCommand):

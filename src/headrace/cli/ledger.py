@@ -123,8 +123,8 @@ def verify(
 
 
 async def _verify_with_archives(session: OperatorSession) -> dict[str, Any]:
+    from headrace.assembly.retention_settings import archive_config
     from headrace.billing.schemas import VerificationOut
-    from headrace.cli.retention_settings import archive_config
     from headrace.operations.ledger import verify_ledger
 
     storage = archive_config(session.settings)

@@ -7,9 +7,10 @@ from typing import TypeVar
 
 from headrace import ids, migrations
 from headrace.access import Caller, Role
-from headrace.cli.opening import Deployment, database_of, load_settings, operator, run
+from headrace.assembly.deployment import Deployment, database_of
+from headrace.assembly.tasks import open_tasks
 from headrace.cli.output import LOOKING, progress
-from headrace.cli.wiring import open_tasks
+from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database
 from headrace.settings import Settings
 from headrace.tasks.service import Tasks

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from headrace.assembly.retention import ROWS
+from headrace.assembly.retention_settings import archive_config, retention_config
 from headrace.cli.calls import path, perform
 from headrace.cli.operator import OperatorSession, as_operator
 from headrace.cli.output import Json, number_of, out, print_json, print_table, progress
 from headrace.cli.place import on_the_machine
-from headrace.cli.retention_settings import archive_config, retention_config
 from headrace.cli.times import month_of
 from headrace.errors import Invalid
 from headrace.operations import model, retention, retiring

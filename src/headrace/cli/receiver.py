@@ -11,8 +11,8 @@ import h11
 import orjson
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from headrace.cli.opening import run
 from headrace.cli.output import out, print_json, say
+from headrace.cli.session import run
 from headrace.errors import Invalid, Unavailable
 from headrace.webhooks.secrets import read_secret
 

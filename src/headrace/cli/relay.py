@@ -2,14 +2,14 @@
 
 import asyncio
 import os
-from contextlib import ExitStack
 
-from headrace import __version__, migrations
-from headrace.cli.metrics import metrics_served
-from headrace.cli.output import LOOKING, progress, say
+from headrace import __version__
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.metrics import metrics_served
+from headrace.assembly.relay import relaying
+from headrace.cli.output import say
+from headrace.cli.session import current_database, load_settings, run
 from headrace.cli.signals import stop_on_signals
-from headrace.cli.waiting import until_reachable
-from headrace.cli.wiring import Deployment, database_of, load_settings, relaying, run
 from headrace.figures import Meters
 from headrace.outbox.relay import Relayed
 from headrace.settings import Settings
@@ -18,10 +18,7 @@ from headrace.settings import Settings
 def relay() -> None:
     """Give events to webhooks, notifications and brokers, and send them. Any number share the work."""
     settings = load_settings()
-    with ExitStack() as stack:
-        with progress(LOOKING) as report:
-            deployment = stack.enter_context(database_of(settings, role="relay", report=report))
-            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+    with current_database(settings, role="relay") as deployment:
         done = run(_relay(settings, deployment))
     say(f"stopped; {done.published:,} events published, {done.failed:,} to be tried again, {done.dead:,} given up")
 

@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-from contextlib import ExitStack
 
-from headrace import __version__, migrations
-from headrace.cli.maintenance import maintenance_loops
-from headrace.cli.metrics import metrics_served
-from headrace.cli.output import LOOKING, progress, say
+from headrace import __version__
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.maintenance import maintenance_loops
+from headrace.assembly.metrics import metrics_served
+from headrace.assembly.scheduler import scheduling
+from headrace.cli.output import say
+from headrace.cli.session import current_database, load_settings, run
 from headrace.cli.signals import stop_on_signals
-from headrace.cli.waiting import until_reachable
-from headrace.cli.wiring import Deployment, database_of, load_settings, run, scheduling
 from headrace.figures import Meters
 from headrace.settings import Settings
 
@@ -18,10 +18,7 @@ from headrace.settings import Settings
 def scheduler() -> None:
     """Fire schedules when they are due, and do the maintenance that an API does. Any number share the work."""
     settings = load_settings()
-    with ExitStack() as stack:
-        with progress(LOOKING) as report:
-            deployment = stack.enter_context(database_of(settings, role="scheduler", report=report))
-            run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
+    with current_database(settings, role="scheduler") as deployment:
         fired = run(_fire(settings, deployment))
     say(f"stopped; {fired:,} runs fired")
 

@@ -2,8 +2,8 @@
 
 import typer
 
-from headrace.cli.opening import load_settings
 from headrace.cli.output import Json, print_json, print_table
+from headrace.cli.session import load_settings
 from headrace.settings import PREFIX, Settings, shown_as
 
 app = typer.Typer(help="What this deployment has chosen.", no_args_is_help=True)

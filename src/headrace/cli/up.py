@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from time import monotonic, sleep
@@ -17,44 +17,31 @@ import orjson
 import typer
 from rich.markup import escape
 
-from headrace import __version__, migrations
-from headrace.accounts import administration, service
-from headrace.assembly.newcomers import newcomers
-from headrace.audit import Who
-from headrace.cli import serving
+from headrace import __version__
+from headrace.assembly import serving
+from headrace.assembly.api import application
+from headrace.assembly.deployment import Deployment, data_folder, database_of
+from headrace.assembly.development import for_development
+from headrace.assembly.first_password import FirstPassword
+from headrace.assembly.local_payments import Paying, paying
+from headrace.assembly.maintenance import maintenance_loops
+from headrace.assembly.relay import relaying
+from headrace.assembly.removal import removing
+from headrace.assembly.scheduler import scheduling
+from headrace.assembly.storage_check import check_storage
+from headrace.assembly.up import prepare, watch_schema
+from headrace.assembly.worker import maintaining
 from headrace.cli.api import Host, Port
-from headrace.cli.development import for_development
-from headrace.cli.first_password import FirstPassword
-from headrace.cli.maintenance import maintenance_loops
 from headrace.cli.output import LOOKING, as_log, out, progress, say
-from headrace.cli.paying_locally import Paying, paying
 from headrace.cli.program import load_program
-from headrace.cli.removal_wiring import removing
-from headrace.cli.retention_settings import chosen_retention
+from headrace.cli.session import load_settings, run
 from headrace.cli.signals import stop_on_signals
-from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
-from headrace.cli.wiring import (
-    Deployment,
-    Report,
-    accounts_config,
-    data_folder,
-    database_of,
-    load_settings,
-    lost_trail,
-    maintaining,
-    relaying,
-    run,
-    scheduling,
-    secret_key_for,
-)
 from headrace.cli.worker import say_what_is_waited_for, worker
-from headrace.database import Database, connect_alone
-from headrace.database_errors import DatabaseBusy, DatabaseUnavailable, SchemaMissing
+from headrace.database_errors import SchemaMissing
 from headrace.embedded_postgres import EmbeddedConfig, files, is_running
-from headrace.errors import Conflict, HeadraceError
+from headrace.errors import Conflict
 from headrace.figures import Meters
-from headrace.operations import minimums
 from headrace.settings import Settings
 from headrace.tasks.worker.loop import Worker
 
@@ -73,7 +60,6 @@ _CLOSED = """
 
 
 _READY_WITHIN_S = 60.0
-_CHECK_INTERVAL_SECONDS = 2.0
 
 PayLocally = Annotated[
     bool,
@@ -97,10 +83,10 @@ def up(host: Host = None, port: Port = None, app: App = None, pay_locally: PayLo
             lock.flush()
             theirs = settings.database_url is not None
             with progress(LOOKING if theirs else "starting PostgreSQL") as report:
-                deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True))
+                deployment = stack.enter_context(database_of(settings, role="up", report=report, make=True, notify=say))
                 first = FirstPassword.within(settings.data_dir)
-                secret = run(_prepare(settings, deployment, first, report))
-                run(check_storage(settings))
+                secret = run(prepare(settings, deployment, first, report))
+                run(check_storage(settings, notify=say))
             how = _How(app, pay_locally, first, started)
             try:
                 run(_serve(settings, deployment, secret, listening, how))
@@ -142,28 +128,6 @@ def _stopped(settings: Settings, *, embedded: bool) -> str:
     return f"stopped; the data stays in {settings.data_dir}"
 
 
-# Whose transaction blocks others, and since when: the statistics of other roles' sessions have the second.
-SEE_SESSIONS = "GRANT pg_read_all_stats TO headrace_app"
-
-
-async def _prepare(settings: Settings, deployment: Deployment, first: FirstPassword, report: Report) -> bytes:
-    """The schema, the secret key, which is given back, and the first administrator."""
-    await migrations.migrate(deployment.owner, lock_timeout=settings.database_migrate_lock_timeout, report=report)
-    if deployment.superuser is not None:  # the embedded server, which is Headrace's own
-        async with connect_alone(deployment.superuser) as connection:
-            await connection.execute(SEE_SESSIONS)
-    await minimums.declare(deployment.owner, chosen_retention(settings), Who.system())
-    async with await Database.connect(deployment.app) as db:
-        secret = await secret_key_for(settings, db, make=True)
-        with suppress(HeadraceError):  # `headrace doctor` reports an archive that does not answer
-            if (lost := await lost_trail(settings, db)) is not None:
-                say(f"warning: {lost}.")
-        async with service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known:
-            await administration.ensure_first_admin(db, known, keep=first.keep)
-        await first.forget_if_used(db)
-    return secret
-
-
 @dataclass(frozen=True, slots=True)
 class _How:
     """The options of `up`, and its state."""
@@ -191,7 +155,7 @@ async def _serve(
         scheduling(payment.settings, deployment) as firing,
         relaying(payment.settings, deployment) as relay,
         maintenance_loops(payment.settings, deployment) as reaper,
-        serving.application(payment.settings, deployment, secret, url=listening.url, meters=meters) as app,
+        application(payment.settings, deployment, secret, url=listening.url, meters=meters) as app,
         how.first.watched(deployment.app),
     ):
         for part in (working, firing, relay, reaper):
@@ -200,26 +164,12 @@ async def _serve(
         _greet(listening.url, how.first, settings, pay_at=payment.url, seconds=monotonic() - how.started)
         here = [each for each in (working, remover) if each is not None]
         telling = asyncio.create_task(_tell_what_is_waited_for(stop, here, settings.worker_shutdown_timeout))
-        watching = asyncio.create_task(_watch_schema(deployment, stop, how.schema_gone))
+        watching = asyncio.create_task(watch_schema(deployment, stop, how.schema_gone))
         try:
             await serving.serve(app, listening, settings, stop=stop)
         finally:
             telling.cancel()
             watching.cancel()
-
-
-FIND_SCHEMA = "SELECT WHERE to_regclass('headrace.schema_migrations') IS NOT NULL"
-
-
-async def _watch_schema(deployment: Deployment, stop: asyncio.Event, gone: threading.Event) -> None:
-    """Stop when Headrace's schema was dropped: its loops cannot continue, and PostgreSQL should."""
-    async with await Database.connect(replace(deployment.app, pool_min=0, pool_max=1)) as db:
-        while not gone.is_set():
-            await asyncio.sleep(_CHECK_INTERVAL_SECONDS)
-            with suppress(DatabaseUnavailable, DatabaseBusy):
-                if not await db.fetch_alone(FIND_SCHEMA):
-                    gone.set()
-                    stop.set()
 
 
 async def _tell_what_is_waited_for(stop: asyncio.Event, working: Sequence[Worker], limit: timedelta) -> None:

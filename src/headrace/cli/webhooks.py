@@ -212,8 +212,8 @@ def rotate_keys(json: Json = False) -> None:
 
     Safe at any time, and again: what is under the present key already stays as it is.
     """
+    from headrace.assembly.secret_key import secret_key
     from headrace.assembly.webhooks import keyring
-    from headrace.cli.wiring import secret_key
     from headrace.webhooks import service
 
     async def act(session: OperatorSession) -> int:

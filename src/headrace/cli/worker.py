@@ -3,32 +3,28 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from typing import Annotated
 
 import typer
 
-from headrace import __version__, logs, migrations
-from headrace.assembly.followers import followers
-from headrace.assets.results import HandlerResults
+from headrace import __version__, logs
+from headrace.assembly.deployment import Deployment
+from headrace.assembly.metrics import metrics_served
+from headrace.assembly.removal import removes, removing
+from headrace.assembly.storage_check import check_storage
+from headrace.assembly.worker import open_worker, worker_config
 from headrace.cli.figures import Display, Totals, display_for, reporting
-from headrace.cli.files_wiring import file_config, files_storage
-from headrace.cli.metrics import metrics_served
-from headrace.cli.output import LOOKING, Json, as_log, err, number_of, progress, say
+from headrace.cli.output import Json, as_log, err, number_of, say
 from headrace.cli.payloads import pairs
 from headrace.cli.program import load_program
-from headrace.cli.removal_wiring import removes, removing
+from headrace.cli.session import current_database, load_settings, run
 from headrace.cli.signals import stop_on_signals
-from headrace.cli.storage_check import check_storage
 from headrace.cli.supervisor import Supervisor, supervised, worker_command
-from headrace.cli.waiting import connected, until_reachable
-from headrace.cli.wiring import Deployment, database_of, load_settings, maintenance, run, worker_config
 from headrace.database import Database
 from headrace.errors import Invalid
 from headrace.figures import Meters
-from headrace.operations.maintenance import with_maintenance
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
@@ -82,12 +78,10 @@ def worker(
 
 
 def _database(settings: Settings, stack: ExitStack, queues: Sequence[str] | None, *, quiet: bool = False) -> Deployment:
-    with nullcontext(_say_nothing) if quiet else progress(LOOKING) as report:
-        deployment = stack.enter_context(database_of(settings, role="worker", report=report))
-        run(until_reachable(lambda: migrations.verify_current(deployment.app), say=say))
-        # A worker that removes no marks and names no storage may have none: its handlers may save no file.
-        if not quiet and (settings.files_url is not None or removes(settings, queues)):
-            run(check_storage(settings))
+    deployment = stack.enter_context(current_database(settings, role="worker", quiet=quiet))
+    # A worker that removes no marks and names no storage may have none: its handlers may save no file.
+    if not quiet and (settings.files_url is not None or removes(settings, queues)):
+        run(check_storage(settings, notify=say))
     return deployment
 
 
@@ -103,10 +97,6 @@ def say_what_is_waited_for(working: Sequence[Worker], limit: timedelta) -> None:
         )
 
 
-def _say_nothing(_: str) -> None:
-    """The supervisor has reported it for all."""
-
-
 async def _work(
     settings: Settings, deployment: Deployment, program: Registry, config: WorkerConfig, display: Display
 ) -> int:
@@ -114,17 +104,7 @@ async def _work(
     stop = stop_on_signals(
         at_once=lambda: os._exit(130), at_first=lambda: say_what_is_waited_for(waits_for, config.shutdown_timeout)
     )
-    # A worker frozen while it writes has lost its lease after this; its locks must not stay for longer.
-    connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
-    async with await connected(connection) as db, HandlerResults(files_storage(settings)) as results:
-        working = Worker(
-            db,
-            with_maintenance(program, maintenance(settings, db)),
-            followers(file_config(settings)),
-            config,
-            results=results,
-        )
-
+    async with open_worker(settings, deployment, program, config) as (db, working):
         # In this order: a hard exit must come after the worker for removal has ended, or its row would seem alive.
         with _past_deaf_handlers(working):
             async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Self
 
 from headrace import ids
-from headrace.assembly.followers import followers
-from headrace.assets.results import HandlerResults
+from headrace.assembly import library
 from headrace.connections import transaction_of
 from headrace.database import Database, DatabaseConfig, Tx
 from headrace.database_errors import DatabaseUnavailable
@@ -18,17 +17,13 @@ from headrace.library.acting import caller_for
 from headrace.library.connections import fetch, fetch_blocking
 from headrace.library.standard_logging import use_standard_logging
 from headrace.library.submission import How, UnknownType, as_parameters, as_row, refusals, spec_of, submit_statement
-from headrace.storage.model import storage_config
 from headrace.tasks import service
-from headrace.tasks.catalog import RegistryCatalog, StoredCatalog, declare_types
+from headrace.tasks.catalog import declare_types
 from headrace.tasks.errors import TaskNotFound
 from headrace.tasks.model import Task, TaskSpec
 from headrace.tasks.registry import Registry
-from headrace.tasks.service import Tasks
 from headrace.tasks.store.tasks import find_task
-from headrace.tasks.submit import SubmitConfig, Submitter
 from headrace.tasks.worker.config import WorkerConfig
-from headrace.tasks.worker.loop import Worker
 
 _POLL_FIRST_S, _POLL_LAST_S = 0.02, 1.0
 
@@ -72,12 +67,7 @@ class Headrace:
         self._user_id = user_id
         self._payload_limit = payload_limit
         self._files_url = files_url
-        self._followers = followers()
-        self._submitter = Submitter(
-            RegistryCatalog(registry or Registry()), self._followers, SubmitConfig(payload_limit=payload_limit)
-        )
-        # Also for tasks of types that this program does not have.
-        self._tasks = Tasks(self._submitter, StoredCatalog(), self._followers)
+        self._tasks = library.open_tasks(registry, payload_limit=payload_limit)
         self._db: Database | None = None
         self._opening = asyncio.Lock()
 
@@ -190,7 +180,7 @@ class Headrace:
         trusted: bool,
     ) -> Sequence[str]:
         if connection is None and self._registry is not None and all(spec.type in self._registry for spec in specs):
-            return await self._submitter.submit_now(
+            return await self._tasks.submitter.submit_now(
                 await self._database(), specs, user_id=user_id or self._user_id, trusted=trusted
             )
         parameters = list(as_parameters(self._rows(specs, user_id, unknown_type, trusted=trusted)))
@@ -304,19 +294,16 @@ class Headrace:
         if self._registry is None:
             raise NoRegistry
         stop = stop or asyncio.Event()
-        async with AsyncExitStack() as stack:
-            results = None
-            if self._files_url is not None:
-                results = await stack.enter_async_context(HandlerResults(storage_config(self._files_url)))
-            chosen = config or WorkerConfig()
-            worker = Worker(await self._database(), self._registry, self._followers, chosen, results=results)
-            running = asyncio.create_task(worker.run(stop))
-            try:
-                await asyncio.shield(running)
-            except asyncio.CancelledError:
-                stop.set()
-                await running
-                raise
+        db = await self._database()
+        chosen = config or WorkerConfig()
+        working = library.run_worker(db, self._registry, self._tasks, chosen, files_url=self._files_url, stop=stop)
+        running = asyncio.create_task(working)
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.set()
+            await running
+            raise
 
     @asynccontextmanager
     async def working(self, config: WorkerConfig | None = None) -> AsyncIterator[None]:

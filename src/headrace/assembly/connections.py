@@ -3,11 +3,15 @@
 docs/howto/own-postgres.md has the same as a table, and the deployments in ``deploy`` are held against it.
 """
 
+from datetime import timedelta
 from typing import Literal
 
 from headrace.settings import Settings
 
 Role = Literal["api", "worker", "scheduler", "relay"]
+
+# A process that is frozen in a transaction must not keep its rows from the others for long.
+FROZEN_FOR = timedelta(seconds=10)
 
 MAINTENANCE_POOL = 4
 SCHEDULER_POOL = 3

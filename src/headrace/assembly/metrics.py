@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace import logs
-from headrace.cli.connections import METRICS_POOL
-from headrace.cli.opening import Deployment
-from headrace.cli.waiting import connected
+from headrace.assembly.connections import METRICS_POOL
+from headrace.assembly.deployment import Deployment
 from headrace.errors import Invalid, Unavailable
 from headrace.figures import Figures, Meters, Reasons, no_reasons
 from headrace.operations.figures import TaskFigures
@@ -49,7 +48,10 @@ async def metrics_served(
         yield None
         return
     config = replace(deployment.app.for_role("metrics"), pool_min=0, pool_max=METRICS_POOL)
-    async with await connected(config) as db, served(settings, meters, TaskFigures(db), reasons=reasons) as port:
+    async with (
+        await deployment.connect(config) as db,
+        served(settings, meters, TaskFigures(db), reasons=reasons) as port,
+    ):
         yield port
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from headrace.cli.later import gc_paused_while_importing
-from headrace.cli.opening import SECRET_FILE
+from headrace.assembly.deployment import Notify, secret_file
 from headrace.database import Database
 from headrace.edge.routing import Router
 from headrace.edge.services import Services
+from headrace.extras import gc_paused_while_importing
 from headrace.settings import Settings
 
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 class Parts:
     """The running parts that routes are made with, opened when a route first needs them."""
 
-    def __init__(self, settings: Settings, db: Database, *, embedded: bool) -> None:
+    def __init__(self, settings: Settings, db: Database, *, embedded: bool, notify: Notify) -> None:
         self.settings = settings
         self.db = db
         self._embedded = embedded
+        self._notify = notify
         self.process_secret = os.urandom(32)
         self._opened = AsyncExitStack()
 
@@ -40,16 +41,16 @@ class Parts:
         return await self._opened.enter_async_context(part)
 
     def stored_secret(self) -> bytes:
-        from headrace.cli.wiring import secret_key
+        from headrace.assembly.secret_key import secret_key
 
         return secret_key(self.settings)
 
     async def make_secret(self) -> None:
         """Make the secret key of an embedded deployment before anything is changed there, as `headrace up` does."""
-        if self._embedded and self.settings.secret_key is None and not (self.settings.data_dir / SECRET_FILE).exists():
-            from headrace.cli.wiring import secret_key_for
+        if self._embedded and self.settings.secret_key is None and not secret_file(self.settings).exists():
+            from headrace.assembly.secret_key import secret_key_for
 
-            await secret_key_for(self.settings, self.db, make=True)
+            await secret_key_for(self.settings, self.db, make=True, notify=self._notify)
 
     def tasks(self) -> "Tasks":
         return self._tasks
@@ -57,12 +58,12 @@ class Parts:
     @cached_property
     def _tasks(self) -> "Tasks":
         with gc_paused_while_importing():
-            from headrace.cli.wiring import open_tasks
+            from headrace.assembly.tasks import open_tasks
 
         return open_tasks(self.settings)
 
     async def files(self) -> "Files":
-        from headrace.cli.files_wiring import open_files
+        from headrace.assembly.files import open_files
         from headrace.vault import derive_key
 
         key = derive_key(self.stored_secret(), "files.links")
@@ -98,8 +99,7 @@ async def _schedules(parts: Parts) -> Router:
 async def _accounts(parts: Parts) -> Router:
     from headrace.accounts import service
     from headrace.accounts.routes import create_router
-    from headrace.assembly.newcomers import newcomers
-    from headrace.cli.wiring import accounts_config
+    from headrace.assembly.accounts import accounts_config, newcomers
 
     # The secret is for the sessions of browsers, and there are none here.
     opening = service.open_accounts(accounts_config(parts.settings), secret=parts.process_secret, welcomes=newcomers())
@@ -119,17 +119,17 @@ async def _ledger(_: Parts) -> Router:
 
 
 async def _billing(parts: Parts) -> Router:
+    from headrace.assembly.payments import order_config, wechatpay_config
     from headrace.billing.payments.service import open_payments
     from headrace.billing.routes import create_router
-    from headrace.cli.paying import order_config, wechatpay_config
 
     opening = open_payments(wechatpay_config(parts.settings), order_config(parts.settings))
     return create_router(await parts.open(opening))
 
 
 async def _webhooks(parts: Parts) -> Router:
+    from headrace.assembly.development import for_development
     from headrace.assembly.webhooks import webhooks
-    from headrace.cli.development import for_development
     from headrace.webhooks.routes import create_router
 
     return create_router(lambda: webhooks(for_development(parts.settings), parts.stored_secret()))
@@ -167,7 +167,7 @@ async def _months(_: Parts) -> Router:
 
 
 async def _overview(parts: Parts) -> Router:
-    from headrace.cli.console_wiring import operators
+    from headrace.assembly.operators import operators
     from headrace.operations.audit import routes as audit
     from headrace.operations.overview.routes import create_router
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from headrace import settings
-from headrace.cli.wiring import data_folder, database_of, secret_key
+from headrace.assembly.deployment import data_folder, database_of
+from headrace.assembly.secret_key import secret_key
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes things for others")

@@ -1,8 +1,8 @@
 """From settings to what operators are shown: findings, settings, checks of the trail."""
 
+from headrace.assembly.retention_settings import retention_config
+from headrace.assembly.trail import audit_heads, trusted_keys
 from headrace.audit.verifying import VerifyMode
-from headrace.cli.retention_settings import retention_config
-from headrace.cli.wiring import audit_heads, trusted_keys
 from headrace.operations.doctor import DoctorConfig
 from headrace.operations.overview.model import ShownSetting
 from headrace.operations.overview.service import Operators

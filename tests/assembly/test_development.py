@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from headrace import settings
-from headrace.cli.development import for_development
+from headrace.assembly.development import for_development
 
 HERE = {"api_host": "127.0.0.1"}
 

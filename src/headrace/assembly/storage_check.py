@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 from headrace import logs
-from headrace.cli.files_wiring import files_storage
-from headrace.cli.output import say
+from headrace.assembly.deployment import Notify
+from headrace.assembly.files import files_storage
 from headrace.figures import Figure
 from headrace.loops import repeat
 from headrace.settings import Settings
@@ -19,7 +19,7 @@ _EVERY = timedelta(minutes=1)
 SETTINGS = "HEADRACE_FILES_URL and HEADRACE_FILES_S3_…"
 
 
-async def check_storage(chosen: Settings) -> None:
+async def check_storage(chosen: Settings, *, notify: Notify) -> None:
     """Write, read and delete a probe object before a process starts to work.
 
     A refusal (no such bucket, a wrong key, a folder that is not writable) ends the start: ``StorageRefused``. After an
@@ -30,7 +30,7 @@ async def check_storage(chosen: Settings) -> None:
     except StorageRefused as exc:
         raise StorageRefused(f"{exc.operator_message} See {SETTINGS}.") from None
     except StorageUnreachable as exc:
-        say(f"{exc.operator_message} Starting without files: they answer 503 until storage is back.")
+        notify(f"{exc.operator_message} Starting without files: they answer 503 until storage is back.")
 
 
 async def probe(config: StorageConfig) -> None:

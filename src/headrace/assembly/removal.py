@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from headrace.assembly.connections import REMOVAL_POOL
+from headrace.assembly.deployment import DataFolderClosed, Deployment
+from headrace.assembly.files import file_config, files_storage
 from headrace.assembly.followers import followers
-from headrace.cli.connections import REMOVAL_POOL
-from headrace.cli.files_wiring import file_config, files_storage
-from headrace.cli.waiting import connected
-from headrace.cli.wiring import DataFolderClosed, Deployment, SecretKeyMissing, secret_key, worker_config
+from headrace.assembly.secret_key import SecretKeyMissing, secret_key
+from headrace.assembly.worker import worker_config
 from headrace.cpus import available_cpus
 from headrace.removal.service.config import RemoverConfig, is_installed
 from headrace.removal.service.passwords import PURPOSE
@@ -77,7 +78,7 @@ async def removing(
     stop = asyncio.Event()
     try:
         async with (
-            await connected(connection) as db,
+            await deployment.connect(connection) as db,
             Remover(db, storage, config.scratch, remover_config(chosen, count), _vault(chosen)) as remover,
             asyncio.TaskGroup() as group,
         ):

@@ -1,4 +1,4 @@
-"""Maintenance that every API process and every scheduler performs beside its own work."""
+"""From settings to maintenance: the loops of every API and scheduler process, and the product's own tasks."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,18 +8,26 @@ from datetime import timedelta
 from functools import partial
 
 from headrace.accounts.deletion import machine
+from headrace.assembly import retention
+from headrace.assembly.accounts import accounts_config
+from headrace.assembly.connections import FROZEN_FOR, MAINTENANCE_POOL
+from headrace.assembly.deployment import Deployment
 from headrace.assembly.erasers import erasers
+from headrace.assembly.files import file_config, files_of
 from headrace.assembly.followers import followers
+from headrace.assembly.payments import billing_jobs
+from headrace.assembly.retention_settings import archive_config, retention_config
+from headrace.assembly.tasks import open_tasks
+from headrace.assembly.trail import audit_heads, signing_key
 from headrace.audit.sealing import Sealer
-from headrace.cli.connections import MAINTENANCE_POOL
-from headrace.cli.files_wiring import file_config, files_of
-from headrace.cli.waiting import connected
-from headrace.cli.wiring import FROZEN_FOR, Deployment, accounts_config, audit_heads, open_tasks, signing_key
+from headrace.database import Database
+from headrace.operations.maintenance import Maintenance
 from headrace.operations.months_ahead import keep_ahead
 from headrace.operations.statistics import loop as statistics
 from headrace.settings import Settings
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
+from headrace.webhooks import retention as webhook_retention
 
 _REAP_EVERY = timedelta(seconds=5)
 _DELETE_EVERY = timedelta(seconds=5)
@@ -41,7 +49,7 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         pool_max=MAINTENANCE_POOL,
         idle_in_transaction_timeout=FROZEN_FOR,
     )
-    async with await connected(config) as db, asyncio.TaskGroup() as group:
+    async with await deployment.connect(config) as db, asyncio.TaskGroup() as group:
         deletions = machine.Deletions(
             db, erasers(open_tasks(settings), partial(files_of, settings)), accounts_config(settings).deletion
         )
@@ -59,3 +67,20 @@ async def maintenance_loops(settings: Settings, deployment: Deployment) -> Async
         finally:
             for loop in loops:
                 loop.cancel()
+
+
+def maintenance(chosen: Settings, db: Database) -> Maintenance:
+    """What the product's own tasks work with."""
+    return Maintenance(
+        db=db,
+        storage=archive_config(chosen),
+        retention=retention_config(chosen),
+        rows=retention.ROWS,
+        purges=retention.purges(
+            accounts_config(chosen).throttle,
+            webhook_retention.purges(lifetime=chosen.webhook_lifetime, secret_overlap=chosen.webhook_secret_overlap),
+        ),
+        billing=billing_jobs(chosen),
+        files=partial(files_of, chosen),
+        tasks=partial(open_tasks, chosen),
+    )

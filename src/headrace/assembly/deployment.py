@@ -1,24 +1,22 @@
-"""The database of the settings, for a command: it must not load all parts of the product."""
+"""The database and the data folder of the settings. Commands load this without the rest of the product."""
 
-import asyncio
 import os
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar
 
-from headrace import embedded_postgres, logs, settings
-from headrace.audit import SYSTEM, ActorType, Who, local_account
-from headrace.database import DatabaseConfig
+from headrace import embedded_postgres, logs
+from headrace.assembly.waiting import until_reachable
+from headrace.database import Database, DatabaseConfig
 from headrace.embedded_postgres import files
 from headrace.errors import HeadraceError, Unavailable
 from headrace.settings import Settings
 
-SECRET_FILE = "secret.key"  # noqa: S105 - a file's name
-
-T = TypeVar("T")
 Report = Callable[[str], None]
+"""Shows the current step; the next one takes its place."""
+Notify = Callable[[str], None]
+"""Tells the operator something that stays to be read."""
 
 
 class DataFolderClosed(Unavailable):
@@ -33,6 +31,10 @@ class DatabaseMissing(Unavailable):
     code = "database_missing"
 
 
+def _note(message: str) -> None:
+    logs.write("process.note", message, level="info")
+
+
 @dataclass(frozen=True, slots=True)
 class Deployment:
     """The database of this deployment: as the application, and as the owner of its schema."""
@@ -41,29 +43,22 @@ class Deployment:
     owner: DatabaseConfig
     embedded: bool
     superuser: DatabaseConfig | None = None  # of the embedded server
+    notify: Notify = field(default=_note, kw_only=True)
 
     @property
     def administrator(self) -> DatabaseConfig:
         """A user with the right to create roles: the embedded server's superuser, or the owner."""
         return self.owner if self.superuser is None else self.superuser
 
-
-def load_settings(**overrides: object) -> Settings:
-    loaded = settings.load(**{name: value for name, value in overrides.items() if value is not None})
-    logs.configure(format=loaded.log_format, level=loaded.log_level)
-    return loaded
-
-
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run on uvloop, as every part of Headrace does."""
-    import uvloop
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(work)
+    async def connect(self, config: DatabaseConfig) -> Database:
+        """A pool of connections, as soon as the database answers."""
+        return await until_reachable(lambda: Database.connect(config), notify=self.notify)
 
 
 @contextmanager
-def database_of(chosen: Settings, *, role: str, report: Report, make: bool = False) -> Iterator[Deployment]:
+def database_of(
+    chosen: Settings, *, role: str, report: Report, make: bool = False, notify: Notify = _note
+) -> Iterator[Deployment]:
     """The database that the settings name; without one the embedded PostgreSQL, started if need be.
 
     Only who says ``make`` gets a new one: a command in the wrong folder shall not leave a database there.
@@ -71,7 +66,7 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
     if chosen.database_url is not None:
         app_url = chosen.database_url.get_secret_value()
         owner_url = chosen.database_owner_url.get_secret_value() if chosen.database_owner_url else app_url
-        yield _deployment(chosen, role, app_url, owner_url, embedded=False)
+        yield replace(_deployment(chosen, role, app_url, owner_url, embedded=False), notify=notify)
         return
     config = embedded_postgres.EmbeddedConfig(
         data_dir=chosen.data_dir.resolve(),
@@ -88,7 +83,7 @@ def database_of(chosen: Settings, *, role: str, report: Report, make: bool = Fal
         )
     with embedded_postgres.attach(config, report=report) as server:
         deployment = _deployment(chosen, role, server.app_url, server.owner_url, embedded=True)
-        yield replace(deployment, superuser=replace(deployment.owner, url=server.url_for_superuser))
+        yield replace(deployment, superuser=replace(deployment.owner, url=server.url_for_superuser), notify=notify)
 
 
 def _is_made(chosen: Settings, config: embedded_postgres.EmbeddedConfig) -> bool:
@@ -158,8 +153,6 @@ def data_folder(chosen: Settings) -> Path:
     return folder
 
 
-def operator(command: str) -> Who:
-    """Database access carries the rights of the product itself; the audit trail names the local account."""
-    name = local_account()
-    principal = replace(SYSTEM, username=f"cli ({name})")
-    return Who(principal, ActorType.SYSTEM, user_agent=f"headrace {command} ({name})")
+def secret_file(chosen: Settings) -> Path:
+    """Where the deployment's secret is kept, unless the settings have it."""
+    return chosen.data_dir / "secret.key"

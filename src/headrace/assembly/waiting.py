@@ -5,8 +5,6 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from headrace.cli.output import say
-from headrace.database import Database, DatabaseConfig
 from headrace.database_errors import DatabaseUnavailable
 
 T = TypeVar("T")
@@ -16,12 +14,7 @@ _MAX_PAUSE_S = 5.0
 _SAY_EVERY_S = 30.0
 
 
-async def connected(config: DatabaseConfig) -> Database:
-    """A pool of connections, as soon as the database answers."""
-    return await until_reachable(lambda: Database.connect(config), say=say)
-
-
-async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str], None]) -> T:
+async def until_reachable(ask: Callable[[], Awaitable[T]], *, notify: Callable[[str], None]) -> T:
     """The database's answer, as soon as it is reachable; a refusal is raised at once.
 
     Reports the wait at the beginning, and then twice a minute.
@@ -32,7 +25,7 @@ async def until_reachable(ask: Callable[[], Awaitable[T]], *, say: Callable[[str
             return await ask()
         except DatabaseUnavailable as exc:
             if time.monotonic() >= say_at:
-                say(f"{exc.message} Waiting for it; Ctrl-C ends this.")
+                notify(f"{exc.message} Waiting for it; Ctrl-C ends this.")
                 say_at = time.monotonic() + _SAY_EVERY_S
         await asyncio.sleep(pause)
         pause = min(2 * pause, _MAX_PAUSE_S)
