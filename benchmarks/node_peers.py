@@ -1,4 +1,4 @@
-"""graphile-worker and pg-boss, driven through benchmarks/node/peers.mjs with Node of the wheel that builds the console."""
+"""graphile-worker and pg-boss, driven through benchmarks/node/peers.mjs with the Node that builds the console."""
 
 import hashlib
 import json

@@ -18,7 +18,7 @@ class Worker:
     def running(cls, command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Self:
         """Another program that says ``ready`` and works from ``go`` on."""
         worker = cls("")
-        worker._command, worker._environment = command, environment or {}  # noqa: SLF001 - its own
+        worker._command, worker._environment = command, environment or {}
         return worker
 
     def __enter__(self) -> Self:

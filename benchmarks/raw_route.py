@@ -1,4 +1,7 @@
-"""The bare route beside ``POST /v1/tasks``: FastAPI parses a body and inserts one row. ``python -m benchmarks.raw_route URL PORT``."""
+"""The bare route beside ``POST /v1/tasks``: FastAPI parses a body and inserts one row.
+
+``python -m benchmarks.raw_route URL PORT``
+"""
 
 import sys
 import uuid
@@ -12,7 +15,9 @@ import uvicorn
 from fastapi import FastAPI, Response
 from pydantic import BaseModel
 
-TABLE = "CREATE TABLE IF NOT EXISTS public.bare (id text PRIMARY KEY, type text, payload jsonb, at timestamptz DEFAULT now())"
+TABLE = """
+CREATE TABLE IF NOT EXISTS public.bare (id text PRIMARY KEY, type text, payload jsonb, at timestamptz DEFAULT now())
+"""
 INSERT = "INSERT INTO public.bare (id, type, payload) VALUES ($1, $2, $3) RETURNING at"
 
 

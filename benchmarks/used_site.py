@@ -47,9 +47,13 @@ def _environment(url: str, folder: str, more: Mapping[str, str] | None = None) -
 # -- REST
 
 
+def _start(command: list[str], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
 @asynccontextmanager
 async def server(command: list[str], address: str, environment: Mapping[str, str]) -> AsyncIterator[int]:
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = _start(command, environment)
     try:
         async with httpx2.AsyncClient() as client:
             for _ in range(300):
@@ -171,10 +175,7 @@ async def measure_idle(run: "Run[Sizes]") -> None:
     with tempfile.TemporaryDirectory() as folder:
         environment = _environment(url, folder)
         command = [sys.executable, "-m", "headrace", "worker", "benchmarks.ours:registry", "--json"]
-        workers = [
-            subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            for _ in range(sizes.idle_workers)
-        ]
+        workers = [_start(command, environment) for _ in range(sizes.idle_workers)]
         try:
             connection = await asyncpg.connect(url)
             before = await connection.fetchval(_CONNECTIONS)
