@@ -23,6 +23,8 @@ async def main(who: str, url: str, *arguments: str) -> None:
     match who:
         case "ours":
             await ours.work(url, stop)
+        case "headrace":
+            await ours.work_as_used(url, stop)
         case "raw-narrow" | "raw-plain":
             await raw.drain(url, who.removeprefix("raw-"))
         case "raw-pickup":

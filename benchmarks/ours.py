@@ -27,9 +27,20 @@ def as_app(url: str) -> DatabaseConfig:
     return DatabaseConfig(f"{url}?role=headrace_app", role="bench", pool_max=6, statement_timeout=timedelta(minutes=5))
 
 
-@registry.task("noop.told")
+@registry.task("noop.told", submit="users")
 async def noop_told(context: TaskContext, payload: Any) -> Any:
     return await noop(context, payload)
+
+
+@registry.task("noop.isolated", isolation="process")
+def noop_isolated(_context: TaskContext, payload: Any) -> Any:
+    return payload["n"]
+
+
+async def work_as_used(url: str, stop: asyncio.Event) -> None:
+    """A program's worker with everything as it comes."""
+    async with Headrace(as_app(url).url, registry) as headrace:
+        await headrace.run_worker(stop=stop)
 
 
 async def work(url: str, stop: asyncio.Event, *, concurrency: int = 100) -> None:
@@ -37,12 +48,12 @@ async def work(url: str, stop: asyncio.Event, *, concurrency: int = 100) -> None
         await Worker(db, registry, followers(), WorkerConfig(concurrency=concurrency)).run(stop)
 
 
-async def fill(url: str, count: int, task_type: str = "noop") -> float:
-    """Submit in bulk, 5,000 a call; gives the seconds it took."""
+async def fill(url: str, count: int, task_type: str = "noop", *, rows: int = 5000) -> float:
+    """Submit in bulk, so many ``rows`` a call; gives the seconds it took."""
     async with Headrace(as_app(url).url, registry) as headrace:
         started = time.perf_counter()
-        for first in range(0, count, 5000):
-            specs = [TaskSpec(task_type, {"n": n}) for n in range(first, min(first + 5000, count))]
+        for first in range(0, count, rows):
+            specs = [TaskSpec(task_type, {"n": n}) for n in range(first, min(first + rows, count))]
             await headrace.submit_many(specs)
         return time.perf_counter() - started
 

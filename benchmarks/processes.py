@@ -1,7 +1,9 @@
 """Processes that a benchmark starts: connected to nothing yet, they work from ``go`` on and end with the block."""
 
+import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import Self
 
 
@@ -9,16 +11,35 @@ class Worker:
     """``python -m benchmarks.drainer WHO …``, ready to begin."""
 
     def __init__(self, who: str, *arguments: str) -> None:
-        self._command = [sys.executable, "-m", "benchmarks.drainer", who, *arguments]
+        self._command: Sequence[str] = [sys.executable, "-m", "benchmarks.drainer", who, *arguments]
+        self._environment: Mapping[str, str] = {}
+
+    @classmethod
+    def running(cls, command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> Self:
+        """Another program that says ``ready`` and works from ``go`` on."""
+        worker = cls("")
+        worker._command, worker._environment = command, environment or {}
+        return worker
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        environment = {**os.environ, **self._environment}
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         self.line()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def close(self) -> None:
+        """Tell it to end; its last lines can still be read."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
         try:
             self._process.wait(20)
         except subprocess.TimeoutExpired:
