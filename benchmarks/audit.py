@@ -22,6 +22,7 @@ from benchmarks.scratch import scratch_server
 from headrace import audit, ids
 from headrace.access import Caller, Role
 from headrace.accounts import administration
+from headrace.archive.retiring import retire_month
 from headrace.audit import Action, ActorType, Principal, PrincipalType, Resource, ResourceType, Who, verifying
 from headrace.audit.events import Event, EventFilter, list_events
 from headrace.audit.sealing import Sealer
@@ -29,7 +30,6 @@ from headrace.database import Database, DatabaseConfig, Tx, connect_alone
 from headrace.edge.facts import Facts, attach
 from headrace.edge.idempotency import Once
 from headrace.edge.services import Services
-from headrace.operations.retiring import retire_month
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext

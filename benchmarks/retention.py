@@ -18,9 +18,9 @@ from benchmarks.processes import Worker
 from benchmarks.report import Run, Targets, console, print_json, print_rounds, print_targets
 from benchmarks.scratch import analyze, reset, scratch_server
 from headrace import Headrace, ids
+from headrace.archive.retention import walk_rows
 from headrace.assembly.retention import ROWS
 from headrace.database import Database
-from headrace.operations.retention import walk_rows
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.retention_periods import ENDS
 

@@ -1,7 +1,7 @@
 """Deletes expired rows in small batches, so that no transaction waits behind a long delete.
 
 Each package declares its retention; the assembly collects the declarations, and built-in schedules apply them
-(``operations.maintenance``). Any number of processes may do so at once, and any of them may be killed.
+(``admin.maintenance``). Any number of processes may do so at once, and any of them may be killed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

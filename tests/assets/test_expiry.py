@@ -11,6 +11,8 @@ import httpx2
 import pytest
 
 from headrace import ids
+from headrace.archive.config import RetentionConfig
+from headrace.archive.retention import purge_rows
 from headrace.assembly.followers import followers
 from headrace.assets.erasure import ForgetFiles
 from headrace.assets.errors import SweepRefused
@@ -21,8 +23,6 @@ from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.database import Database
 from headrace.erasure import NotYet
-from headrace.operations.config import RetentionConfig
-from headrace.operations.retention import purge_rows
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.registry import Registry

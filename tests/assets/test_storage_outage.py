@@ -15,12 +15,12 @@ from headrace.assets.service import Inspects
 from headrace.database import Database
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.model import TaskStatus
+from tests.archive import bucket
+from tests.archive.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 from tests.assets import stand
 from tests.assets.saving_program import CONFIG, registry
 from tests.assets.stand import png
 from tests.edge import stand as edge
-from tests.operations import bucket
-from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
 WITHIN = timedelta(seconds=60)
 HOW = ["missing bucket", "wrong key", "endpoint down", "folder gone"]

@@ -17,14 +17,14 @@ from headrace.accounts import administration, registration, service
 from headrace.accounts import routes as account_routes
 from headrace.accounts.config import AccountsConfig, PasswordConfig
 from headrace.accounts.service import Accounts
+from headrace.admin.audit import routes as audit_routes
+from headrace.admin.changes import routes as change_routes
+from headrace.admin.changes.live import ChangesConfig, open_changes
 from headrace.audit import ANONYMOUS, Action, ActorType, Resource, ResourceType, Who
 from headrace.audit import record as record_event
 from headrace.database import Database
 from headrace.database_errors import DatabaseUnavailable
 from headrace.errors import Unauthenticated
-from headrace.operations.audit import routes as audit_routes
-from headrace.operations.changes import routes as change_routes
-from headrace.operations.changes.live import ChangesConfig, open_changes
 from headrace.tasks import live
 from headrace.tasks.catalog import RegistryCatalog
 from headrace.tasks.context import TaskContext

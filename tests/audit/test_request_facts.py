@@ -11,10 +11,10 @@ import httpx2
 import pytest
 import uvicorn
 
+from headrace.admin.audit.routes import router
 from headrace.audit import events
 from headrace.audit.events import EventFilter
 from headrace.database import Database
-from headrace.operations.audit.routes import router
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand

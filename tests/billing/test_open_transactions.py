@@ -13,12 +13,12 @@ import pytest
 
 from headrace import ids
 from headrace.access import Role
+from headrace.admin.blocking import list_lasting, read_blocking_figures
+from headrace.admin.doctor import DoctorConfig, Verdict, examine
 from headrace.audit import Who
 from headrace.billing.verifying import verify
 from headrace.database import Database, DatabaseConfig
 from headrace.database_errors import RowsLocked
-from headrace.operations.blocking import list_lasting, read_blocking_figures
-from headrace.operations.doctor import DoctorConfig, Verdict, examine
 from headrace.schedules.loop import Scheduler
 from headrace.schedules.model import ScheduleSpec
 from headrace.schedules.service import create_schedule

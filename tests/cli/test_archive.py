@@ -10,18 +10,18 @@ import asyncpg
 import pytest
 
 from headrace import ids
+from headrace.archive.model import MONTHLY
 from headrace.assembly.retention import ROWS as RULES
 from headrace.database import Database, DatabaseConfig
-from headrace.operations.model import MONTHLY
 from headrace.settings import Settings
+from tests.archive import bucket
+from tests.archive.bucket import ACCESS_KEY, SECRET_KEY, Bucket
+from tests.archive.months import fill_audit, make_month
+from tests.archive.test_retention import EXECUTION, LOCKS, OUTBOX
 from tests.cli.conftest import Call, Place
 from tests.cli.test_admin import fetch
 from tests.cli.test_doctor import findings
 from tests.conftest import TestServer
-from tests.operations import bucket
-from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
-from tests.operations.months import fill_audit, make_month
-from tests.operations.test_retention import EXECUTION, LOCKS, OUTBOX
 
 NAME = "audit_events_y2025m03"
 

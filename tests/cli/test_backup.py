@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from headrace.operations.backup import model, restoring
+from headrace.backup import model, restoring
 from tests.cli.backups import PROGRAM_SCHEMA, counts, plain, settings_of, write_bill, writing_all_the_time
 from tests.cli.conftest import Call, Place
 from tests.conftest import MakeDatabase, TestServer

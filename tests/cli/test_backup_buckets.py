@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from tests.archive import bucket
+from tests.archive.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 from tests.cli.backups import settings_of
 from tests.cli.conftest import Call, Place
 from tests.cli.test_backup import ASSET, source, submit, tasks_in  # noqa: F401 - a fixture
-from tests.operations import bucket
-from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
 PLACE = "s3://backups/nightly/headrace.backup"
 

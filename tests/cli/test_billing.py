@@ -7,6 +7,8 @@ from typing import Any
 
 from headrace import ids
 from headrace.access import Caller, Role
+from headrace.admin.figures import figures_of
+from headrace.admin.health import read_health
 from headrace.audit import Who
 from headrace.billing.payments import ordering, store
 from headrace.billing.payments.config import OrderConfig
@@ -14,8 +16,6 @@ from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.billing.payments.model import PayMethod
 from headrace.billing.payments.service import open_payments
 from headrace.database import Database, DatabaseConfig
-from headrace.operations.figures import figures_of
-from headrace.operations.health import read_health
 from tests.cli.conftest import Call, Place
 from tests.web.test_everything_is_audited import merchant, merchant_keys
 

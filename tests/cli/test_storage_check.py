@@ -12,11 +12,11 @@ from headrace.assembly import removal
 from headrace.assembly.storage_check import StorageWatch
 from headrace.cli import worker
 from headrace.storage import Storage, StorageConfig
+from tests.archive import bucket
+from tests.archive.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 from tests.cli.conftest import Call, Place
 from tests.cli.test_doctor import findings
 from tests.e2e.program import Program, eventually
-from tests.operations import bucket
-from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 import uvicorn
 
 from headrace import ids
+from headrace.admin.bulk.routes import create_router as bulk
+from headrace.admin.outbox.routes import router as events
+from headrace.admin.overview.routes import create_router as overview
+from headrace.admin.overview.service import Operators
 from headrace.assembly.followers import followers
 from headrace.billing.ledger_routes import router as usage
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
-from headrace.operations.bulk.routes import create_router as bulk
-from headrace.operations.outbox.routes import router as events
-from headrace.operations.overview.routes import create_router as overview
-from headrace.operations.overview.service import Operators
 from headrace.schedules.routes import create_router as schedules
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import open_watch

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from headrace.admin.bulk.execution import add_handlers
+from headrace.admin.statistics import loop
 from headrace.client import Client, SyncClient
-from headrace.operations.bulk.carrying_out import add_handlers
-from headrace.operations.statistics import loop
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
+from headrace.admin.maintenance import schedules_of
 from headrace.assembly.retention import ROWS
-from headrace.operations.maintenance import schedules_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "retention.md"
 

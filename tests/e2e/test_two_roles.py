@@ -9,9 +9,9 @@ import pytest
 
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.embedded_postgres import Server
+from tests.archive.months import MAKE_MONTH, fill_audit
 from tests.e2e.conftest import MakeFolder, Start, address
 from tests.e2e.program import CHEAP, SECRET_KEY, eventually, run_program
-from tests.operations.months import MAKE_MONTH, fill_audit
 
 
 def months_ago(days: int) -> date:

@@ -10,7 +10,7 @@ from headrace import settings
 ROOT = Path(__file__).parents[2]
 RUBBISH = "rubbish that no test may read"
 # A test that failed after `make up`: it read the archive heads in the clone's data folder.
-BEFORE = "tests/operations/test_overview.py::test_the_trail_is_verified_and_the_first_flaw_named"
+BEFORE = "tests/admin/test_overview.py::test_the_trail_is_verified_and_the_first_flaw_named"
 
 
 def test_a_test_has_an_empty_folder_and_no_settings(isolated: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.operations.model import MONTHLY
+from headrace.archive.model import MONTHLY
 
 SOURCES = Path(__file__).parents[2] / "src" / "headrace"
 LOCK = re.compile(r"\bFOR (NO KEY UPDATE|UPDATE|SHARE|KEY SHARE)\b")

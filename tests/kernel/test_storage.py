@@ -21,8 +21,8 @@ from headrace.storage import (
     StorageUnreachable,
     service,
 )
-from tests.operations import bucket
-from tests.operations.bucket import ACCESS_KEY, SECRET_KEY, Bucket
+from tests.archive import bucket
+from tests.archive.bucket import ACCESS_KEY, SECRET_KEY, Bucket
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.migrations import files, runner, script
 from headrace.migrations.files import Migration, statements
 from headrace.migrations.months import month_by_month
+from tests.archive.months import fill_audit, name_of
 from tests.conftest import ROOT, TestServer
-from tests.operations.months import fill_audit, name_of
 from tests.tasks.sql import run_psql
 
 PAGE = ROOT / "docs" / "howto" / "change-the-schema.md"

@@ -8,10 +8,10 @@ from typing import Any
 
 import asyncpg
 
+from headrace.admin.blocking import LIST_BLOCKING
 from headrace.audit import Who
 from headrace.billing.verifying import verify
 from headrace.database import Database
-from headrace.operations.blocking import LIST_BLOCKING
 from tests.billing import stand
 from tests.edge.stand import user
 from tests.races.engine_program import Options

@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.archive.retention import purge_rows
 from headrace.assembly.retention import ROWS
-from headrace.operations.retention import purge_rows
 from headrace.schedules.errors import ScheduleInvalid
 from headrace.schedules.model import ScheduleSpec
 from headrace.schedules.service import create_schedule

@@ -22,22 +22,22 @@ import pytest
 
 from headrace import ids, migrations
 from headrace.access import Role
+from headrace.archive.errors import RetiredElsewhere
+from headrace.archive.model import ArchiveState
+from headrace.archive.sessions import session, try_lock
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.database_errors import DatabaseRefused
 from headrace.migrations.files import in_transaction
 from headrace.migrations.runner import MigrationRefused
-from headrace.operations.errors import RetiredElsewhere
-from headrace.operations.model import ArchiveState
-from headrace.operations.sessions import session, try_lock
 from headrace.storage import StorageConfig
 from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.execution import Backoff
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.service import cancel_task, retry_task
+from tests.archive.months import MAKE_MONTH, MONTH, fill_audit, retire
 from tests.conftest import MakeDatabase, TestServer
 from tests.missing_programs import missing
-from tests.operations.months import MAKE_MONTH, MONTH, fill_audit, retire
 from tests.races import engine_types
 from tests.races.engine_program import Options
 from tests.races.engine_stand import crew, submit, until_over

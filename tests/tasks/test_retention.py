@@ -8,10 +8,10 @@ import httpx2
 import pytest
 
 from headrace import ids
+from headrace.archive.config import RetentionConfig
+from headrace.archive.retention import walk_rows
 from headrace.assembly.retention import ROWS
 from headrace.database import Database
-from headrace.operations.config import RetentionConfig
-from headrace.operations.retention import walk_rows
 from headrace.purging import purge
 from headrace.tasks import retention
 from headrace.tasks.catalog import declare_types

@@ -18,6 +18,8 @@ import httpx2
 from fastapi import FastAPI
 
 from headrace import ids, settings
+from headrace.admin.bulk.execution import add_handlers as add_bulk
+from headrace.admin.maintenance import QUEUE
 from headrace.assembly.api import application
 from headrace.assembly.deployment import Deployment
 from headrace.assembly.followers import followers
@@ -26,8 +28,6 @@ from headrace.assets.results import ResultFiles
 from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.database import Database, DatabaseConfig
-from headrace.operations.bulk.carrying_out import add_handlers as add_bulk
-from headrace.operations.maintenance import QUEUE
 from headrace.outbox.catalogue import faults
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types

@@ -20,6 +20,7 @@ from headrace.access import Role
 from headrace.accounts import registration, service
 from headrace.accounts.config import AccountsConfig, PasswordConfig, ThrottleConfig
 from headrace.accounts.service import Accounts
+from headrace.admin.changes.live import Changes
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.followers import followers
 from headrace.assembly.routers import RouteDeps, routers
@@ -33,7 +34,6 @@ from headrace.edge.limits import LimitConfig
 from headrace.edge.routing import Route
 from headrace.edge.services import Services
 from headrace.notifications.live import Inbox
-from headrace.operations.changes.live import Changes
 from headrace.settings import load
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import Watch, WatchConfig

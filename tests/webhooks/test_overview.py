@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+from headrace.admin.figures import figures_of
+from headrace.admin.health import read_health
 from headrace.database import Database
-from headrace.operations.figures import figures_of
-from headrace.operations.health import read_health
 from headrace.webhooks import service
 from headrace.webhooks.store.overview import Overview, read_overview
 from tests.webhooks import stand

@@ -9,6 +9,8 @@ from fastapi import FastAPI
 
 from headrace import migrations
 from headrace.accounts import service
+from headrace.admin.changes.live import open_changes
+from headrace.admin.figures import HealthFigures
 from headrace.assembly.accounts import accounts_config, newcomers
 from headrace.assembly.config_registry import config_keys, offer
 from headrace.assembly.deployment import Deployment
@@ -31,8 +33,6 @@ from headrace.edge.turns import UserTurns
 from headrace.errors import HeadraceError
 from headrace.figures import Meters
 from headrace.notifications.live import open_inbox
-from headrace.operations.changes.live import open_changes
-from headrace.operations.figures import HealthFigures
 from headrace.settings import Settings
 from headrace.tasks import live
 from headrace.vault import derive_key

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from headrace.accounts.deletion.credentials import ForgetCredentials
+from headrace.admin.bulk.erasure import ForgetBulkActions
 from headrace.assets.erasure import ForgetFiles
 from headrace.assets.service import Files
 from headrace.billing.erasure import EndSubscriptions
@@ -10,7 +11,6 @@ from headrace.configs.erasure import ForgetConfigs
 from headrace.erasure import Eraser
 from headrace.locks.erasure import ForgetLocks
 from headrace.notifications.erasure import ForgetNotifications
-from headrace.operations.bulk.erasure import ForgetBulkActions
 from headrace.removal.service.erasure import ForgetRemovals
 from headrace.schedules.erasure import ForgetSchedules
 from headrace.tasks.erasure import CancelTasks, EraseTasks

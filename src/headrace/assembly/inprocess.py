@@ -85,7 +85,7 @@ async def _tasks(parts: Parts) -> Router:
 
 
 async def _bulk(parts: Parts) -> Router:
-    from headrace.operations.bulk.routes import create_router
+    from headrace.admin.bulk.routes import create_router
 
     return create_router(parts.tasks)
 
@@ -142,7 +142,7 @@ async def _files(parts: Parts) -> Router:
 
 
 async def _audit(_: Parts) -> Router:
-    from headrace.operations.audit.routes import router
+    from headrace.admin.audit.routes import router
 
     return router
 
@@ -161,28 +161,28 @@ async def _risks(_: Parts) -> Router:
 
 
 async def _months(_: Parts) -> Router:
-    from headrace.operations.routes import router
+    from headrace.archive.routes import router
 
     return router
 
 
 async def _overview(parts: Parts) -> Router:
+    from headrace.admin.audit import routes as audit
+    from headrace.admin.overview.routes import create_router
     from headrace.assembly.operators import operators
-    from headrace.operations.audit import routes as audit
-    from headrace.operations.overview.routes import create_router
 
     return create_router(operators(parts.settings), audit.admin)
 
 
 async def _statistics(_: Parts) -> Router:
-    from headrace.operations.overview.routes import create_router
-    from headrace.operations.overview.service import Operators
+    from headrace.admin.overview.routes import create_router
+    from headrace.admin.overview.service import Operators
 
     return create_router(Operators())
 
 
 async def _outbox(_: Parts) -> Router:
-    from headrace.operations.outbox.routes import router
+    from headrace.admin.outbox.routes import router
 
     return router
 

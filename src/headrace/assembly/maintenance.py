@@ -8,6 +8,9 @@ from datetime import timedelta
 from functools import partial
 
 from headrace.accounts.deletion import machine
+from headrace.admin.maintenance import Maintenance
+from headrace.admin.statistics import loop as statistics
+from headrace.archive.partitions import keep_ahead
 from headrace.assembly import retention
 from headrace.assembly.accounts import accounts_config
 from headrace.assembly.connections import FROZEN_FOR, MAINTENANCE_POOL
@@ -21,9 +24,6 @@ from headrace.assembly.tasks import open_tasks
 from headrace.assembly.trail import audit_heads, signing_key
 from headrace.audit.sealing import Sealer
 from headrace.database import Database
-from headrace.operations.maintenance import Maintenance
-from headrace.operations.months_ahead import keep_ahead
-from headrace.operations.statistics import loop as statistics
 from headrace.settings import Settings
 from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace import logs
+from headrace.admin.figures import TaskFigures
 from headrace.assembly.connections import METRICS_POOL
 from headrace.assembly.deployment import Deployment
 from headrace.errors import Invalid, Unavailable
 from headrace.figures import Figures, Meters, Reasons, no_reasons
-from headrace.operations.figures import TaskFigures
 from headrace.settings import Settings
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """From settings to what operators are shown: findings, settings, checks of the trail."""
 
+from headrace.admin.doctor import DoctorConfig
+from headrace.admin.overview.model import ShownSetting
+from headrace.admin.overview.service import Operators
 from headrace.assembly.retention_settings import retention_config
 from headrace.assembly.trail import audit_heads, trusted_keys
 from headrace.audit.verifying import VerifyMode
-from headrace.operations.doctor import DoctorConfig
-from headrace.operations.overview.model import ShownSetting
-from headrace.operations.overview.service import Operators
 from headrace.settings import PREFIX, Settings
 from headrace.settings.rendering import groups, is_secret, shown_as
 

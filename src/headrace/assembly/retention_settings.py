@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
-from headrace.operations.config import RetentionConfig
+from headrace.archive.config import RetentionConfig
 from headrace.settings import Settings
 from headrace.settings.kinds import PREFIX
 from headrace.settings.retention import RetentionSettings

@@ -5,6 +5,14 @@ from dataclasses import dataclass, field
 
 from headrace.accounts import routes as account_routes
 from headrace.accounts.service import Accounts
+from headrace.admin.audit import routes as audit_routes
+from headrace.admin.bulk import routes as bulk_routes
+from headrace.admin.changes import routes as change_routes
+from headrace.admin.changes.live import Changes
+from headrace.admin.outbox import routes as outbox_routes
+from headrace.admin.overview import routes as overview_routes
+from headrace.admin.overview.service import Operators
+from headrace.archive import routes as operation_routes
 from headrace.assets import routes as file_routes
 from headrace.assets.service import Files
 from headrace.billing import ledger_routes
@@ -18,14 +26,6 @@ from headrace.edge.routing import Router
 from headrace.locks import routes as lock_routes
 from headrace.notifications import routes as notification_routes
 from headrace.notifications.live import Inbox
-from headrace.operations import routes as operation_routes
-from headrace.operations.audit import routes as audit_routes
-from headrace.operations.bulk import routes as bulk_routes
-from headrace.operations.changes import routes as change_routes
-from headrace.operations.changes.live import Changes
-from headrace.operations.outbox import routes as outbox_routes
-from headrace.operations.overview import routes as overview_routes
-from headrace.operations.overview.service import Operators
 from headrace.removal.service import routes as removal_routes
 from headrace.risks import routes as risk_routes
 from headrace.schedules import routes as schedule_routes

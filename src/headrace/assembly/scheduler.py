@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from headrace.admin.maintenance import ensure_schedules, with_maintenance
 from headrace.assembly import retention
 from headrace.assembly.connections import FROZEN_FOR, SCHEDULER_POOL
 from headrace.assembly.deployment import Deployment
@@ -13,7 +14,6 @@ from headrace.assembly.followers import followers
 from headrace.assembly.maintenance import maintenance
 from headrace.assembly.tasks import submit_config
 from headrace.assembly.waiting import until_reachable
-from headrace.operations.maintenance import ensure_schedules, with_maintenance
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.loop import Scheduler, SchedulerConfig
 from headrace.settings import Settings

@@ -1,11 +1,11 @@
 """From settings to the audit trail: the keys that sign it, and where its heads are kept."""
 
 from headrace import settings
+from headrace.archive.heads import FOLDER, heads_in
 from headrace.assembly.retention_settings import archive_config
 from headrace.audit import signing
 from headrace.audit.heads import KeptHeads, find_foreign
 from headrace.database import Database
-from headrace.operations.heads import FOLDER, heads_in
 from headrace.settings import Settings
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from headrace import migrations
 from headrace.accounts import administration, service
+from headrace.archive import minimums
 from headrace.assembly.accounts import accounts_config, newcomers
 from headrace.assembly.deployment import Deployment, Report
 from headrace.assembly.first_password import FirstPassword
@@ -17,7 +18,6 @@ from headrace.audit import Who
 from headrace.database import Database, connect_alone
 from headrace.database_errors import DatabaseBusy, DatabaseUnavailable
 from headrace.errors import HeadraceError
-from headrace.operations import minimums
 from headrace.settings import Settings
 
 _CHECK_INTERVAL_SECONDS = 2.0

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+from headrace.admin.maintenance import QUEUE, with_maintenance
 from headrace.assembly.connections import OWN_TASKS_POOL
 from headrace.assembly.deployment import Deployment
 from headrace.assembly.files import file_config, files_storage
@@ -13,7 +14,6 @@ from headrace.assembly.maintenance import maintenance
 from headrace.assets.results import HandlerResults
 from headrace.cpus import available_cpus
 from headrace.database import Database
-from headrace.operations.maintenance import QUEUE, with_maintenance
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig

@@ -1,5 +1,5 @@
 """Scheduled jobs of billing: monthly free units, expiry notices, ends of subscriptions, and queries about orders whose
-notice never came. ``operations.maintenance`` ships the schedules, enabled."""
+notice never came. ``admin.maintenance`` ships the schedules, enabled."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field

@@ -5,6 +5,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from headrace.archive import archives
+from headrace.archive.errors import ArchiveDamaged, ArchiveNotFound
+from headrace.archive.model import Archive
 from headrace.assembly.retention_settings import archive_config
 from headrace.cli.calls import drop_none, path, perform
 from headrace.cli.operator import OperatorSession, as_operator
@@ -12,9 +15,6 @@ from headrace.cli.output import Json, number_of, out, print_done, print_json, pr
 from headrace.cli.place import on_the_machine
 from headrace.cli.showing import minute
 from headrace.cli.times import month_of
-from headrace.operations import archives
-from headrace.operations.errors import ArchiveDamaged, ArchiveNotFound
-from headrace.operations.model import Archive
 from headrace.storage import Storage
 
 T = TypeVar("T")

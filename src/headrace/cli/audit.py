@@ -10,6 +10,7 @@ from typing import Annotated, Any, BinaryIO
 import orjson
 import typer
 
+from headrace.archive import archives
 from headrace.assembly.retention_settings import archive_config
 from headrace.assembly.trail import audit_heads, signing_key, trusted_keys
 from headrace.audit import Action, ResourceType, sealing, seals, signing, verifying
@@ -40,7 +41,6 @@ from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, Invalid, NotFound
-from headrace.operations import archives
 from headrace.storage import Storage
 
 app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)

@@ -14,15 +14,15 @@ from headrace.assembly.files import files_storage
 from headrace.assembly.retention_settings import archive_bucket_options, archive_config
 from headrace.assembly.secret_key import SecretKeyMissing, secret_key
 from headrace.assembly.trail import audit_heads, trusted_keys
+from headrace.backup import reading, restoring, taking, verifying
+from headrace.backup.errors import BackupExists, BackupRefused
+from headrace.backup.model import Manifest
+from headrace.backup.restoring import Restored
 from headrace.cli.output import LOOKING, Json, bytes_bar, number_of, out, print_json, progress, say
 from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database
 from headrace.embedded_postgres import programs
 from headrace.errors import Invalid
-from headrace.operations.backup import reading, restoring, taking, verifying
-from headrace.operations.backup.errors import BackupExists, BackupRefused
-from headrace.operations.backup.model import Manifest
-from headrace.operations.backup.restoring import Restored
 from headrace.settings import Settings
 from headrace.storage import ObjectNotFound, Storage, StorageConfig
 

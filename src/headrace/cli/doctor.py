@@ -8,6 +8,7 @@ from pathlib import Path
 import typer
 
 from headrace import migrations
+from headrace.admin.doctor import Finding, Verdict, examine, noting
 from headrace.assembly.deployment import Deployment, data_folder, database_of
 from headrace.assembly.files import files_storage
 from headrace.assembly.operators import doctor_config
@@ -18,7 +19,6 @@ from headrace.cli.output import LOOKING, Json, out, print_json, progress
 from headrace.cli.session import load_settings, run
 from headrace.database import Database
 from headrace.errors import HeadraceError
-from headrace.operations.doctor import Finding, Verdict, examine, noting
 from headrace.settings import Settings
 
 _LITTLE_SPACE = 2 * 1024**3

@@ -123,9 +123,9 @@ def verify(
 
 
 async def _verify_with_archives(session: OperatorSession) -> dict[str, Any]:
+    from headrace.archive.ledger import verify_ledger
     from headrace.assembly.retention_settings import archive_config
     from headrace.billing.schemas import VerificationOut
-    from headrace.operations.ledger import verify_ledger
 
     storage = archive_config(session.settings)
     return VerificationOut.of(

@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from headrace import migrations
+from headrace.archive import minimums
 from headrace.assembly.deployment import database_of
 from headrace.assembly.retention_settings import chosen_retention
 from headrace.cli.output import LOOKING, Json, Yes, out, print_json, print_table, progress, say
 from headrace.cli.session import load_settings, operator, run
 from headrace.migrations import checking, script
-from headrace.operations import minimums
 
 
 def migrate(

@@ -111,7 +111,7 @@ def withdraw(
     consumer: Annotated[str, typer.Argument(metavar="CONSUMER", help="Its name, such as nats.")], json: Json = False
 ) -> None:
     """Write no more events for a consumer that is gone for good, such as a broker; audited. Unset it first."""
-    from headrace.operations.outbox import service
+    from headrace.admin.outbox import service
 
     async def act(session: OperatorSession) -> int:
         async with session.db.transaction() as tx:

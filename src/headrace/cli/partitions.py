@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from headrace.archive import model, retention, retiring
+from headrace.archive.model import Retention, Retired
+from headrace.archive.schemas import ArchiveOut, RetentionOut
 from headrace.assembly.retention import ROWS
 from headrace.assembly.retention_settings import archive_config, retention_config
 from headrace.cli.calls import path, perform
@@ -13,9 +16,6 @@ from headrace.cli.output import Json, number_of, out, print_json, print_table, p
 from headrace.cli.place import on_the_machine
 from headrace.cli.times import month_of
 from headrace.errors import Invalid
-from headrace.operations import model, retention, retiring
-from headrace.operations.model import Retention, Retired
-from headrace.operations.schemas import ArchiveOut, RetentionOut
 from headrace.storage import Storage
 
 app = typer.Typer(help="Tables that are kept by months: which months there are, and letting old ones go.")

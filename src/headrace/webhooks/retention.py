@@ -1,4 +1,4 @@
-"""Retention of webhooks. Deliveries are dropped by months (operations.model.MONTHLY)."""
+"""Retention of webhooks. Deliveries are dropped by months (archive.model.MONTHLY)."""
 
 from collections.abc import Sequence
 from datetime import timedelta

@@ -1,0 +1,1 @@
+"""Operators' tools: checks, metrics, overview, bulk actions, live changes, audit and outbox routes."""

@@ -1,0 +1,1 @@
+"""Retention, monthly partitions and the archive they go to."""

@@ -1,1 +1,0 @@
-"""What keeps a deployment healthy over the years."""

@@ -1,6 +1,0 @@
-"""How actions on many rows go."""
-
-from headrace.operations.bulk.store import purge_old
-from headrace.purging import Purge
-
-OLD = Purge("bulk_actions", purge_old)
