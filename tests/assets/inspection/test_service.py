@@ -60,7 +60,7 @@ async def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, mon
     path = tmp_path / "upload"
     path.write_bytes(b"x")
     async with Inspector() as inspector:
-        reason = r"The server .*no_such_library.*Its operator runs `pip install 'av>=18' 'pi-heif"
+        reason = r"The server .*no_such_library.*Its operator runs `pip install 'av>=18' 'pikepdf"
         with pytest.raises(extras.ExtraMissing, match=reason):
             await inspector.inspect(path, limits=FileLimits())
         assert not inspector.pids

@@ -30,7 +30,7 @@ from headrace.tasks.context import BlockingTaskContext
 from headrace.tasks.errors import Fatal
 from headrace.tasks.isolation.preloading import preloads
 
-LIBRARIES = ("PIL", "av", "pi_heif", "pikepdf", "pypdfium2")
+LIBRARIES = ("PIL", "av", "pikepdf", "pypdfium2")
 Reader = Callable[[Source, FileLimits], Facts]
 READERS: dict[Format, Reader] = {
     Format.JPEG: jpeg.inspect,
@@ -49,7 +49,6 @@ READERS: dict[Format, Reader] = {
 def _load_libraries() -> None:
     """Once in each child: each library is silenced and leaves the limits to us."""
     import av.logging
-    import pi_heif
     import pikepdf
     import pypdfium2
     from PIL import Image, ImageFile
@@ -59,7 +58,7 @@ def _load_libraries() -> None:
     Image.MAX_IMAGE_PIXELS = None  # what a file declares was checked against the plan
     ImageFile.LOAD_TRUNCATED_IMAGES = False
     av.logging.set_level(av.logging.PANIC)
-    _ = pi_heif, pikepdf, pypdfium2
+    _ = pikepdf, pypdfium2
 
 
 @preloads(_load_libraries)

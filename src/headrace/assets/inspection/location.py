@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator
 
+from headrace.assets.heif.notes import exif_items, tiff_start
 from headrace.assets.inspection import heic
 from headrace.assets.inspection.boxes import read_layout
 from headrace.assets.inspection.errors import FileUnsupported
@@ -68,7 +69,7 @@ def _exif_starts(source: Source, kind: Format, data: mmap.mmap) -> list[int]:
         return [match.end() for match in _EXIF_SEGMENT.finditer(data)]
     if kind is Format.WEBP:
         return _in_riff(source)
-    return _in_heic(source, data)
+    return _in_heic(source)
 
 
 def _in_riff(source: Source) -> list[int]:
@@ -81,18 +82,17 @@ def _in_riff(source: Source) -> list[int]:
     return starts
 
 
-def _in_heic(source: Source, data: mmap.mmap) -> list[int]:
-    """The library gives EXIF's bytes but not their place: they are looked for."""
+def _in_heic(source: Source) -> list[int]:
     starts = []
-    for picture in heic.open_pictures(source):
-        exif = picture.info.get("exif") or b""
-        header = max(exif.find(b"II*\0"), exif.find(b"MM\0*"))
-        if header < 0:
-            continue
-        start = data.find(exif[header:])
-        if start < 0:
-            raise FileUnsupported("The place in this HEIC cannot be taken out: save it as JPEG, and send that.")
-        starts.append(start)
+    with heic.refusals():
+        items = heic.read_items(source)
+        for item in exif_items(items):
+            if len(item.extents) > 1:
+                raise FileUnsupported("The place in this HEIC cannot be taken out: save it as JPEG, and send that.")
+            content = items.read(item)
+            start = tiff_start(content)
+            if start < len(content):
+                starts.append(item.extents[0].offset + start)
     return starts
 
 

@@ -74,8 +74,7 @@ def _upright(source: Source, kind: Format, side: int) -> Any:
     if kind is Format.PDF:
         return _page(source, side)
     if kind is Format.HEIC:
-        pictures = heic.open_pictures(source)
-        return pictures[pictures.primary_index].to_pillow()
+        return heic.read_picture(source)
     if kind is Format.PPTX:
         return _slide(source) or _sheet("PPTX")
     if kind is Format.PPT:

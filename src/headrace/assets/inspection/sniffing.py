@@ -2,6 +2,7 @@
 
 import struct
 
+from headrace.assets.heif.items import GENERAL_BRANDS, HEVC_BRANDS
 from headrace.assets.inspection.errors import FileDamaged, FilePolyglot, FileUnknown
 from headrace.assets.inspection.model import Format
 from headrace.assets.inspection.source import Source
@@ -9,7 +10,6 @@ from headrace.assets.inspection.source import Source
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP = b"PK\x03\x04"
 _PDF_WITHIN = 1024  # readers look for the beginning of a PDF this far
-_HEIC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"})
 # QuickTime's files of before 2001 have no ftyp and begin with one of these.
 _OLD_MOV = frozenset({b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"})
 _STARTS: tuple[tuple[bytes, Format], ...] = (
@@ -102,7 +102,7 @@ def _by_brand(head: bytes) -> Format | None:
         return Format.MOV
     if brands & {b"avif", b"avis"} or major in (b"crx ", b"jp2 ", b"jpx "):
         return None
-    if brands & _HEIC_BRANDS or major in (b"mif1", b"msf1"):
+    if brands & HEVC_BRANDS or major in GENERAL_BRANDS:
         return Format.HEIC
     return None if major in (b"M4A ", b"M4B ", b"F4A ") else Format.MP4
 

@@ -266,9 +266,9 @@ def _mean_square(picture: Picture, written: Picture, inside: Mask) -> float:
 def _read(order: StageOrder) -> tuple[Picture, formats.Original]:
     source = order.path(Names.SOURCE)
     if order.order.format == "heic":
-        import pi_heif
+        from headrace.assets.heif import plugin
 
-        pi_heif.register_heif_opener()
+        plugin.register()
     Image.MAX_IMAGE_PIXELS = None  # what it declares was checked when it was uploaded
     try:
         return formats.read(source)

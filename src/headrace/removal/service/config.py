@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headrace.tasks.execution import ProcessLimits
 
-_LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pi_heif", "pikepdf", "pypdfium2")
+_LIBRARIES = ("av", "cv2", "lxml", "numpy", "onnxruntime", "PIL", "pikepdf", "pypdfium2")
 
 
 @dataclass(frozen=True, slots=True)

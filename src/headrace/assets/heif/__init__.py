@@ -1,0 +1,1 @@
+"""HEIF files (HEIC) read by FFmpeg: their items, their pixels, their notes."""
