@@ -43,6 +43,7 @@ ROOT = Path(__file__).parent.parent
 __all__ = ["isolated", "isolated_session", "pytest_terminal_summary"]
 # As in the Makefile, for those who call pytest themselves.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"  # no test asks a cloud for keys
 sys.dont_write_bytecode = False
 
 

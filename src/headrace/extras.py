@@ -24,6 +24,7 @@ NEEDED_BY = {
     "removal": "`headrace detect` and `headrace remove`, and workers for watermark removal",
     "archive": "archives of old months",
     "nats": "events to NATS JetStream",
+    "aws": "credentials of AWS profiles and roles for a bucket",
 }
 # The modules of the extra `server`; the other extras are loaded by name where they are needed.
 _SERVER = frozenset(

@@ -57,10 +57,11 @@ async def test_a_file_lives_in_a_bucket(
         assert (await anybody.get(link.replace(made["id"], another))).status_code == 403
         bucket = bucket_files.storage.bucket
         assert bucket is not None
-        assert bucket.signer is not None
+        signer = await bucket.signer()
+        assert signer is not None
         key = f"files/media/{made['user_id']}/{made['id']}"
         hour_ago = datetime.now(UTC) - timedelta(hours=1)
-        expired = bucket.signer.link("GET", key, expires_in=timedelta(minutes=10), now=hour_ago)
+        expired = signer.link("GET", key, expires_in=timedelta(minutes=10), now=hour_ago)
         assert (await anybody.get(expired)).status_code == 403
 
     # Bytes that are not there are told of as such.
@@ -173,11 +174,12 @@ async def test_a_stored_part_that_is_larger_than_announced_ends_its_upload(
     upload_id, _ = await begun(ada, content)
     bucket = bucket_files.storage.bucket
     assert bucket is not None
-    assert bucket.signer is not None
+    signer = await bucket.signer()
+    assert signer is not None
     (row,) = await db.fetch_alone("SELECT storage_key, storage_upload_id AS id FROM headrace.uploads")
     asked = {"partNumber": "1", "uploadId": row["id"]}
     key = f"files/media/{row['storage_key']}.parts"
-    link = bucket.signer.link("PUT", key, expires_in=timedelta(minutes=1), query=asked)
+    link = signer.link("PUT", key, expires_in=timedelta(minutes=1), query=asked)
     async with httpx2.AsyncClient() as anybody:
         assert (await anybody.put(link, content=content + bytes(MIB))).status_code == 200
     path = f"/v1/uploads/{upload_id}"

@@ -73,16 +73,25 @@ async def get_result(tx: Tx, caller: Caller, task_id: str) -> Result:
     return result
 
 
-def grant(files: Files, target: Target, row_id: str, *, expires_in: timedelta | None, inline: bool) -> Grant:
-    until = clock.now() + (expires_in or files.config.link_lifetime)
+async def link_lifetime(files: Files, wanted: timedelta | None) -> timedelta:
+    """How long a link that is made now is valid. Of the bucket's own links none outlives the keys that signed it."""
+    lifetime = wanted or files.config.link_lifetime
+    if files.config.links != "storage" or files.storage.bucket is None:
+        return lifetime
+    longest = await files.storage.bucket.max_link_lifetime()
+    return lifetime if longest is None else min(lifetime, longest)
+
+
+def grant(target: Target, row_id: str, *, lifetime: timedelta, inline: bool) -> Grant:
+    until = clock.now() + lifetime
     return Grant(target, row_id, until.replace(microsecond=0), inline=inline)
 
 
-def url_of(files: Files, content: Content, link: Grant) -> str:
+async def url_of(files: Files, content: Content, link: Grant) -> str:
     """The storage's own link where it has one and clients reach it, else ours."""
     if files.config.links == "storage":
         left = link.expires_at - clock.now()
-        if (url := files.storage.link(content.name, expires_in=left, headers=content.headers())) is not None:
+        if (url := await files.storage.link(content.name, expires_in=left, headers=content.headers())) is not None:
             return url
     return f"{files.public_url}/v1/content/{links.seal(files.link_key, link)}"
 

@@ -54,10 +54,15 @@ _LEASE = timedelta(seconds=20)  # renewed four times in it; a killed process blo
 _MAX_NAMED = 100
 
 
-async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, direct: bool) -> Upload:
-    """Begin an upload in parts; ``direct`` ones are sent to the storage itself."""
-    if direct and (files.storage.bucket is None or files.storage.bucket.signer is None):
+async def check_direct(files: Files) -> None:
+    """``DirectUnavailable`` unless the storage is a bucket whose links can be signed here. Before any transaction: the
+    keys of a role are asked for over the network."""
+    if files.storage.bucket is None or await files.storage.bucket.signer() is None:
         raise DirectUnavailable
+
+
+async def begin_parts(tx: Tx, files: Files, caller: Caller, new: NewUpload, *, direct: bool) -> Upload:
+    """Begin an upload in parts; ``direct`` ones, after ``check_direct``, are sent to the storage itself."""
     limits = await limits_for(tx, files.config, caller.user_id)
     method = UploadMethod.DIRECT if direct else UploadMethod.PARTS
     return await begin(tx, files, caller, new, method=method, limits=limits)
@@ -177,24 +182,18 @@ async def sign_parts(
     if upload.storage_upload_id is not None:
         await _list_direct(files, db, upload, upload.storage_upload_id)
     name = await storage_upload(files, db, upload)
+    bucket = _bucket(files)
+    if (longest := await bucket.max_link_lifetime()) is not None:
+        expires_in = min(expires_in, longest)
     async with db.transaction() as tx:
         if not await uploads.renew(tx, upload.id, max(files.config.upload_lifetime, expires_in)):
             raise UploadOver
         # A link must not outlive its upload: bytes that are sent after that have no owner.
         until: datetime = await tx.fetchval(LINK_UNTIL, upload.id, expires_in)
         left: timedelta = await tx.fetchval("SELECT $1::timestamptz - now()", until)
-    bucket = _bucket(files)
-    links = {
-        each: bucket.part_link(
-            upload.multipart_name,
-            name,
-            each,
-            size=upload.size_of_part(each),
-            expires_in=max(left, timedelta(seconds=1)),
-        )
-        for each in numbers
-    }
-    return {number: link for number, link in links.items() if link is not None}, until
+    sizes = {each: upload.size_of_part(each) for each in numbers}
+    left = max(left, timedelta(seconds=1))
+    return await bucket.part_links(upload.multipart_name, name, sizes, expires_in=left), until
 
 
 LINK_UNTIL = "SELECT least(now() + $2::interval, expire_at) FROM headrace.uploads WHERE id = $1"

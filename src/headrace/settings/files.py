@@ -21,7 +21,9 @@ class FilesSettings(Group):
         "The endpoint of the S3 service, if it is not Amazon's: `http://minio:9000`.", None
     )
     files_s3_region: str | None = setting("The bucket's region. Unset, `AWS_REGION`.", None)
-    files_s3_access_key: SecretStr | None = setting("The S3 access key. Unset, `AWS_ACCESS_KEY_ID`.", None)
+    files_s3_access_key: SecretStr | None = setting(
+        "The S3 access key. Unset, `AWS_ACCESS_KEY_ID`, or else AWS's profile or role.", None
+    )
     files_s3_secret_key: SecretStr | None = setting("The S3 secret key, with the access key.", None)
     files_links: Literal["storage", "api"] = setting(
         "Who serves links to files: `storage` for the bucket's own links if possible, `api` for links to the API, if "

@@ -17,9 +17,11 @@ import obstore
 from obstore import exceptions
 from obstore.store import from_url
 
+from headrace.extras import remedy
+from headrace.storage.credentials import CredentialSource, region_of
 from headrace.storage.errors import ObjectNotFound, PartsLost, StorageRefused, StorageUnreachable
 from headrace.storage.model import StorageConfig, StoredObject, StoredPart
-from headrace.storage.signing import Credentials, Signer, query_string
+from headrace.storage.signing import Signer, query_string
 
 PIECE = 1024 * 1024
 _MAX_KEYS_PER_REQUEST = 1000  # objects that one request may delete or list
@@ -37,17 +39,35 @@ class Bucket:
         self._timeout = config.timeout
         parts = urlsplit(config.url)
         self._prefix = parts.path.strip("/")
+        self._source = CredentialSource(config.options)
+        provided = {"credential_provider": self._source.for_obstore} if self._source.knows_roles else {}
         try:
             self._store: Any = from_url(  # type: ignore[call-overload]
                 config.url,
                 config=dict(config.options),
+                **provided,
                 client_options={"timeout": config.timeout, "allow_http": True},
                 retry_config={"retry_timeout": config.retry_for},
             )
         except Exception as exc:  # noqa: BLE001 - obstore raises several kinds for a wrong address or option
             raise StorageRefused(f"{self.place} cannot be used: {_first_line(exc)}") from None
-        self.signer = _signer(parts.netloc, config.options)
+        self._name, self._region = parts.netloc, region_of(config.options)
+        self._endpoint = (
+            config.options.get("endpoint")
+            or os.environ.get("AWS_ENDPOINT_URL")
+            or f"https://s3.{self._region}.amazonaws.com"
+        ).rstrip("/")
         self._http: httpx2.AsyncClient | None = None
+
+    async def signer(self) -> Signer | None:
+        """Signs requests with the keys of this moment; None if there are none to sign with."""
+        current = await self._source.current()
+        return None if current is None else Signer(self._endpoint, self._name, self._region, current.credentials)
+
+    async def max_link_lifetime(self) -> timedelta | None:
+        """How long a link that is made now can be valid: no longer than the keys of a role. None: as long as requested."""
+        current = await self._source.current()
+        return None if current is None else current.valid_for
 
     # -- whole objects
 
@@ -122,12 +142,23 @@ class Bucket:
         reply = await self._send("PUT", name, asked, file)
         return reply.headers["ETag"]
 
-    def part_link(self, name: str, upload: str, number: int, *, size: int, expires_in: timedelta) -> str | None:
-        """A link to upload one part of exactly this size, so that it cannot be used to fill the bucket."""
-        if self.signer is None:
-            return None
-        asked = {"partNumber": str(number), "uploadId": upload}
-        return self.signer.link("PUT", self._key(name), expires_in=expires_in, query=asked, size=size)
+    async def part_links(
+        self, name: str, upload: str, sizes: Mapping[int, int], *, expires_in: timedelta
+    ) -> dict[int, str]:
+        """Links to upload parts, each of exactly its size, so that they cannot be used to fill the bucket."""
+        signer = await self.signer()
+        if signer is None:
+            return {}
+        return {
+            number: signer.link(
+                "PUT",
+                self._key(name),
+                expires_in=expires_in,
+                query={"partNumber": str(number), "uploadId": upload},
+                size=size,
+            )
+            for number, size in sizes.items()
+        }
 
     async def list_parts(self, name: str, upload: str) -> Sequence[StoredPart]:
         found: list[StoredPart] = []
@@ -177,22 +208,24 @@ class Bucket:
             raise StorageUnreachable(f"{self.place} answered something that is not S3's.") from exc
 
     async def _send(self, method: str, name: str, query: Mapping[str, str], body: bytes | Path) -> httpx2.Response:
-        if self.signer is None:
+        signer = await self.signer()
+        if signer is None:
             raise StorageRefused(
-                f"Uploads in parts to {self.place} need its access key: set HEADRACE_FILES_S3_ACCESS_KEY and "
-                "HEADRACE_FILES_S3_SECRET_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
+                f"Uploads in parts to {self.place} need credentials: set HEADRACE_FILES_S3_ACCESS_KEY and "
+                "HEADRACE_FILES_S3_SECRET_KEY, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; for AWS profiles and "
+                f"roles, install the extra `aws`: {remedy('aws')}."
             )
         if self._http is None:
             self._http = httpx2.AsyncClient(timeout=self._timeout.total_seconds())
         key = self._key(name)
-        headers = self.signer.headers(method, key, query, body if isinstance(body, bytes) else None)
+        headers = signer.headers(method, key, query, body if isinstance(body, bytes) else None)
         content: Any = body
         if isinstance(body, Path):
             headers["content-length"] = str((await asyncio.to_thread(body.stat)).st_size)
             content = _pieces(body)
         try:
             reply = await self._http.request(
-                method, f"{self.signer.url(key)}?{query_string(query)}", content=content, headers=headers
+                method, f"{signer.url(key)}?{query_string(query)}", content=content, headers=headers
             )
         except httpx2.TransportError as exc:
             reason = _first_line(exc) or type(exc).__name__
@@ -204,11 +237,10 @@ class Bucket:
             raise self._refused(f"{reply.status_code}", code)
         return reply
 
-    def link(self, name: str, *, expires_in: timedelta, query: Mapping[str, str]) -> str | None:
+    async def link(self, name: str, *, expires_in: timedelta, query: Mapping[str, str]) -> str | None:
         """A link for reading; None if the bucket's keys are unknown."""
-        if self.signer is None:
-            return None
-        return self.signer.link("GET", self._key(name), expires_in=expires_in, query=query)
+        signer = await self.signer()
+        return None if signer is None else signer.link("GET", self._key(name), expires_in=expires_in, query=query)
 
     def _key(self, name: str) -> str:
         return f"{self._prefix}/{name}" if self._prefix else name
@@ -223,17 +255,6 @@ async def _pieces(file: Path) -> AsyncGenerator[bytes, None]:
     with file.open("rb") as source:
         while piece := await asyncio.to_thread(source.read, PIECE):
             yield piece
-
-
-def _signer(bucket: str, options: Mapping[str, str]) -> Signer | None:
-    access = options.get("access_key_id") or os.environ.get("AWS_ACCESS_KEY_ID")
-    secret = options.get("secret_access_key") or os.environ.get("AWS_SECRET_ACCESS_KEY")
-    if not access or not secret:
-        return None
-    token = None if "access_key_id" in options else os.environ.get("AWS_SESSION_TOKEN")
-    region = options.get("region") or os.environ.get("AWS_REGION") or "us-east-1"
-    endpoint = options.get("endpoint") or os.environ.get("AWS_ENDPOINT_URL") or f"https://s3.{region}.amazonaws.com"
-    return Signer(endpoint.rstrip("/"), bucket, region, Credentials(access, secret, token))
 
 
 def _tag(element: ET.Element) -> str:

@@ -174,12 +174,12 @@ class Storage:
         """The names of all objects in this folder and below."""
         return [each.name async for batch in self.list_objects(folder) for each in batch]
 
-    def link(self, name: str, *, expires_in: timedelta, headers: Mapping[str, str]) -> str | None:
+    async def link(self, name: str, *, expires_in: timedelta, headers: Mapping[str, str]) -> str | None:
         """A link of the bucket for reading, with these headers in the answer; None for a folder."""
         if self._bucket is None:
             return None
         query = {f"response-{header.lower()}": value for header, value in headers.items()}
-        return self._bucket.link(name, expires_in=expires_in, query=query)
+        return await self._bucket.link(name, expires_in=expires_in, query=query)
 
 
 def _open_bucket(config: StorageConfig) -> "Bucket":

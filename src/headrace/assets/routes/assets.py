@@ -229,10 +229,11 @@ async def create_link(asset_id: AssetIdPath, body: LinkIn, caller: Reader, db: D
         asset = await service.get_asset(tx, caller, asset_id)
     target = Target.PREVIEW if body.preview else Target.CONTENT
     content = await preview(files, db, asset) if body.preview else handing_out.content_of(asset, inline=body.inline)
-    link = handing_out.grant(files, target, asset.id, expires_in=body.lifetime, inline=body.inline)
+    lifetime = await handing_out.link_lifetime(files, body.lifetime)
+    link = handing_out.grant(target, asset.id, lifetime=lifetime, inline=body.inline)
     async with db.transaction() as tx:
         await handing_out.record_link(tx, caller.who, service.resource_of(asset), link)
-    return LinkOut(url=handing_out.url_of(files, content, link), expires_at=link.expires_at)
+    return LinkOut(url=await handing_out.url_of(files, content, link), expires_at=link.expires_at)
 
 
 @router.delete("/{asset_id}", status_code=204, summary="Delete a file", responses=problems(AssetNotFound))

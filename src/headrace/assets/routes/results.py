@@ -160,6 +160,7 @@ async def read_archive(
 async def create_result_link(task_id: TaskIdPath, body: LinkIn, caller: Reader, db: Db, files: FilesDep) -> LinkOut:
     """A link that expires and lets its holder read the file."""
     target = Target.RESULT_PREVIEW if body.preview else Target.RESULT
+    lifetime = await handing_out.link_lifetime(files, body.lifetime)
     async with db.transaction() as tx:
         result = await handing_out.get_result(tx, caller, task_id)
         content = (
@@ -167,6 +168,6 @@ async def create_result_link(task_id: TaskIdPath, body: LinkIn, caller: Reader, 
             if body.preview
             else handing_out.result_content(result, inline=body.inline)
         )
-        link = handing_out.grant(files, target, task_id, expires_in=body.lifetime, inline=body.inline)
+        link = handing_out.grant(target, task_id, lifetime=lifetime, inline=body.inline)
         await handing_out.record_link(tx, caller.who, handing_out.result_resource(result), link)
-    return LinkOut(url=handing_out.url_of(files, content, link), expires_at=link.expires_at)
+    return LinkOut(url=await handing_out.url_of(files, content, link), expires_at=link.expires_at)

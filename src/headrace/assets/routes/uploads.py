@@ -66,6 +66,9 @@ async def begin_upload(body: UploadIn, caller: Writer, db: Db, files: FilesDep, 
     sha256 = body.sha256.lower() if body.sha256 else None
     new = NewUpload(body.name, body.size_bytes, sha256, body.strip_location)
 
+    if body.direct:
+        await parts.check_direct(files)
+
     async def act(tx: Tx) -> Answer:
         upload = await parts.begin_parts(tx, files, caller, new, direct=body.direct)
         return Answer(UploadOut.with_parts(upload, ()), status=201, headers={"Location": f"/v1/uploads/{upload.id}"})
