@@ -42,7 +42,7 @@ class CredentialSource:
 
     @property
     def knows_roles(self) -> bool:
-        """Whether botocore is there to ask AWS for keys."""
+        """Whether botocore is installed to ask AWS for keys."""
         return not self.is_fixed and is_installed("botocore")
 
     async def current(self) -> Current | None:
