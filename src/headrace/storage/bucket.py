@@ -65,7 +65,7 @@ class Bucket:
         return None if current is None else Signer(self._endpoint, self._name, self._region, current.credentials)
 
     async def max_link_lifetime(self) -> timedelta | None:
-        """How long a link that is made now can be valid: no longer than the keys of a role. None: as long as requested."""
+        """The longest life of a link made now: that of a role's keys. None for keys that do not expire."""
         current = await self._source.current()
         return None if current is None else current.valid_for
 
