@@ -18,6 +18,7 @@ from headrace.assembly.followers import followers
 from headrace.billing.ledger_routes import router as usage
 from headrace.client import Client, RetryPolicy
 from headrace.locks.routes import router as locks
+from headrace.risks.routes import router as risks
 from headrace.schedules.routes import create_router as schedules
 from headrace.tasks.catalog import StoredCatalog
 from headrace.tasks.live import open_watch
@@ -72,6 +73,7 @@ async def api(bench: Bench) -> AsyncIterator[str]:
                 usage,
                 events,
                 overview(Operators()),
+                risks,
             ],
         )
         async with served(app) as url:

@@ -10,7 +10,7 @@ import typer.core
 
 from headrace import settings
 from headrace.assembly import description
-from headrace.cli import place
+from headrace.cli import client_code, place
 from headrace.cli.later import Later
 from headrace.cli.output import EXIT_CODES, POOR_RESULT, say
 from headrace.cli.python_page import python_page
@@ -38,7 +38,9 @@ def docs(
     """Render the reference pages from the code."""
     if not folder.is_dir():
         raise Invalid(f"There is no folder {folder} here: run this in the project's root.")
-    pages = {folder / name: render for name, render in _pages().items()}
+    # The client is first: the page of Python names reads it.
+    pages = client_code.files() if client_code.CLIENT.is_dir() else {}
+    pages |= {folder / name: render for name, render in _pages().items()}
     if _MIGRATIONS.is_dir():
         pages[_MIGRATIONS / "revision"] = definitions.numbered
     if _CONSOLE.is_dir():

@@ -13,7 +13,8 @@ from headrace.cli.showing import minute
 from headrace.errors import HeadraceError, Invalid
 
 if TYPE_CHECKING:
-    from headrace.client.files import File, Files
+    from headrace.client.files import Files
+    from headrace.client.generated.answers import File
 
 app = typer.Typer(help="Files: send, fetch, list and delete them.", no_args_is_help=True)
 

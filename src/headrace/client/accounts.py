@@ -1,65 +1,14 @@
 """Users and API keys, for programs with an event loop: ``client.users`` and ``client.api_keys``."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
-from headrace.client.model import Answer
+from headrace.client.generated.answers import ApiKey, User
 from headrace.client.verbs import Verbs, given, part
 
 _USERS = "/v1/admin/users"
 _KEYS = "/v1/api-keys"
-
-
-@dataclass(frozen=True, slots=True)
-class User(Answer):
-    """An account. ``password`` is set only when it was just generated."""
-
-    id: str
-    status: str
-    role: str
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    username: str | None = None
-    email: str | None = None
-    last_login_at: datetime | None = None
-    password: str | None = None
-
-    def __repr__(self) -> str:
-        return f"User(id={self.id!r}, username={self.username!r}, role={self.role!r})"  # no password in a log
-
-
-@dataclass(frozen=True, slots=True)
-class Me(Answer):
-    """The caller and its credentials: an API key has ``scopes``, a session has all rights of its user."""
-
-    user: User
-    session_id: str | None = None
-    api_key_id: str | None = None
-    scopes: Sequence[str] | None = None
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Self:
-        return cls(User.of(data["user"]), data["session_id"], data["api_key_id"], data["scopes"])
-
-
-@dataclass(frozen=True, slots=True)
-class ApiKey(Answer):
-    """An API key. ``key`` is set only when it was just created."""
-
-    id: str
-    name: str
-    hint: str
-    scopes: Sequence[str]
-    created_at: datetime
-    expires_at: datetime | None = None
-    last_used_at: datetime | None = None
-    key: str | None = None
-
-    def __repr__(self) -> str:
-        return f"ApiKey(id={self.id!r}, name={self.name!r}, hint={self.hint!r})"  # no key in a log
 
 
 def _with_password(data: Mapping[str, Any]) -> User:

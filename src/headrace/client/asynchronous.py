@@ -12,21 +12,47 @@ from typing import Any, Self
 import httpx2
 
 from headrace import ids
-from headrace.client.accounts import ApiKeys, Me, Users
+from headrace.client.accounts import ApiKeys, Users
 from headrace.client.bulk import Bulk, Operations
 from headrace.client.connection import Connection
 from headrace.client.errors import Unreachable
 from headrace.client.files import Files
+from headrace.client.generated.answers import (
+    Capabilities,
+    EventType,
+    LogLine,
+    Me,
+    Queue,
+    QueueRules,
+    Step,
+    Task,
+    TaskType,
+    Why,
+    Worker,
+)
+from headrace.client.generated.operators import (
+    Archives,
+    Audit,
+    Configs,
+    Deletions,
+    Ledger,
+    Outbox,
+    Partitions,
+    Plans,
+    Risks,
+    Sessions,
+    Settings,
+)
 from headrace.client.inbox import Notifications
 from headrace.client.locks import Locks
-from headrace.client.model import EventType, LogLine, NewTask, Queue, QueueRules, Step, Task, TaskType, Why, Worker
+from headrace.client.orders import NewTask
 from headrace.client.removals import Removals
 from headrace.client.retrying import RetryPolicy
 from headrace.client.schedules import Executions, Schedules
 from headrace.client.streaming import ServerEvent, read_events
-from headrace.client.subscriptions import Payments, Plans, Subscriptions
+from headrace.client.subscriptions import Payments, Subscriptions
 from headrace.client.usage import Usage
-from headrace.client.verbs import Verbs, part
+from headrace.client.verbs import Verbs, given, part
 from headrace.client.webhooks import Webhooks
 from headrace.deadlines import deadline
 from headrace.errors import HeadraceError
@@ -43,8 +69,10 @@ _POLL_FIRST_S, _POLL_LAST_S = 0.1, 2.0
 
 class Client(Verbs):
     """A client of one server with one API key. Its own verbs are about tasks; ``schedules``, ``executions``, ``locks``,
-    ``usage``, ``bulk``, ``operations``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``, ``notifications``,
-    ``files``, ``removals``, ``users`` and ``api_keys`` have theirs. Submits are idempotent: retries create one task.
+    ``bulk``, ``files``, ``removals``, ``usage``, ``plans``, ``subscriptions``, ``payments``, ``webhooks``,
+    ``notifications``, ``users``, ``api_keys`` and ``sessions`` have theirs, and for administrators ``operations``,
+    ``deletions``, ``ledger``, ``audit``, ``configs``, ``settings``, ``outbox``, ``archives``, ``partitions`` and
+    ``risks``. Submits are idempotent: retries create one task.
 
     Every verb raises the errors of ``headrace.client.errors``; requests to a busy (429, 503) or unreachable server are
     retried first, with growing pauses.
@@ -76,6 +104,16 @@ class Client(Verbs):
         self.removals = Removals(connection)
         self.users = Users(connection)
         self.api_keys = ApiKeys(connection)
+        self.sessions = Sessions(connection)
+        self.deletions = Deletions(connection)
+        self.ledger = Ledger(connection)
+        self.audit = Audit(connection)
+        self.configs = Configs(connection)
+        self.settings = Settings(connection)
+        self.outbox = Outbox(connection)
+        self.archives = Archives(connection)
+        self.partitions = Partitions(connection)
+        self.risks = Risks(connection)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -170,6 +208,10 @@ class Client(Verbs):
     async def me(self) -> Me:
         """The user and credentials of this client."""
         return Me.of(await self._get("/v1/me"))
+
+    async def capabilities(self) -> Capabilities:
+        """What this installation offers the caller: its version, limits and public configs."""
+        return Capabilities.of(await self._get("/v1/capabilities"))
 
     async def event_types(self) -> Sequence[EventType]:
         """All event types for webhooks and brokers."""
@@ -267,8 +309,8 @@ class Client(Verbs):
 
     async def pause(self, queue: str, *, create: bool = False) -> QueueRules:
         """Pause a queue; ``create`` allows an unknown one. For administrators."""
-        path = f"/v1/queues/{part(queue)}/pause{'?create=true' * create}"
-        return QueueRules.of(await self._change(path, None, safe=True))
+        asked = given({"create": create or None})
+        return QueueRules.of(await self._change(f"/v1/queues/{part(queue)}/pause", None, safe=True, params=asked))
 
     async def resume(self, queue: str) -> QueueRules:
         """Resume a paused queue. For administrators."""
@@ -276,8 +318,9 @@ class Client(Verbs):
 
     async def limit(self, queue: str, max_running: int | None, *, create: bool = False) -> QueueRules:
         """Limit a queue's concurrently running tasks; None for no limit. For administrators."""
-        path = f"/v1/queues/{part(queue)}/limit{'?create=true' * create}"
-        return QueueRules.of(await self._change(path, None, safe=True, method="PUT", body={"max_running": max_running}))
+        path, body = f"/v1/queues/{part(queue)}/limit", {"max_running": max_running}
+        asked = given({"create": create or None})
+        return QueueRules.of(await self._change(path, None, safe=True, method="PUT", body=body, params=asked))
 
     # -- listing; last, because `list` is shadowed from here on
 

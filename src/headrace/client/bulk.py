@@ -1,41 +1,11 @@
 """Bulk actions on all rows of a filter: ``client.bulk``. Statistics: ``client.operations``."""
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from headrace.client.model import Answer
+from headrace.client.generated.answers import BulkAction, Overview, StatisticsStep
 from headrace.client.verbs import Verbs, given, part
-
-
-@dataclass(frozen=True, slots=True)
-class BulkAction(Answer):
-    """An action on many rows. ``task_id`` is the task that carries it out: wait for it, or cancel it to stop."""
-
-    task_id: str
-    action: str
-    expected: int
-    matched: int
-    done: int
-    skipped: int
-    refused: int
-    created_at: datetime
-    finished_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticsStep(Answer):
-    """Statistics of one interval."""
-
-    at: datetime
-    submitted: int
-    succeeded: int
-    failed: int
-    canceled: int
-    waiting: int | None
-    wait_p95: float | None
-    run_p95: float | None
 
 
 class Bulk(Verbs):
@@ -109,6 +79,10 @@ class Bulk(Verbs):
 
 class Operations(Verbs):
     """Statistics of the installation, for administrators."""
+
+    async def overview(self) -> Overview:
+        """Queues, workers and findings at a glance."""
+        return Overview.of(await self._get("/v1/admin/overview"))
 
     async def statistics(self, range: str = "hour") -> tuple[StatisticsStep, ...]:  # noqa: A002 - the API's word
         """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals."""

@@ -3,17 +3,15 @@
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx2
 
 from headrace import ids
 from headrace.client.errors import ApiError, Unreachable
-from headrace.client.model import Answer
+from headrace.client.generated.answers import File, Link, ResultFile, StorageUse, Upload
 from headrace.client.verbs import Verbs, given, part
 from headrace.errors import Invalid
 
@@ -21,76 +19,9 @@ OnBytes = Callable[[int, int], None]
 """Called with the transferred and the total number of bytes."""
 
 _MAX_SINGLE_REQUEST_BYTES = 4 * 1024 * 1024  # below this size one request is faster than three
-_MAX_CONCURRENT_PARTS = 4
+MAX_CONCURRENT_PARTS = 4
 _COMPLETE_TIMEOUT = timedelta(minutes=10)
 _PIECE = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class File(Answer):
-    """A stored file and its media properties."""
-
-    id: str
-    user_id: str
-    name: str
-    media_type: str
-    mime_type: str
-    size_bytes: int
-    sha256: str
-    created_at: datetime
-    meta: Mapping[str, Any] = field(default_factory=dict)
-    expire_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Upload(Answer):
-    """A multipart upload; ``stored`` are the uploaded parts."""
-
-    id: str
-    asset_id: str
-    name: str
-    size_bytes: int
-    part_bytes: int
-    parts: int
-    status: str
-    created_at: datetime
-    expire_at: datetime
-    sha256: str | None = None
-    direct: bool = False
-    error_code: str | None = None
-    stored: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Link(Answer):
-    """A link with which anyone can read the file."""
-
-    url: str = field(repr=False)
-    expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StorageUse(Answer):
-    """A user's storage use and limit."""
-
-    stored_bytes: int
-    limit_bytes: int | None = None
-    largest_file_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultFile(Answer):
-    """The result file of a task."""
-
-    task_id: str
-    created_at: datetime
-    name: str | None = None
-    mime_type: str | None = None
-    size_bytes: int | None = None
-    sha256: str | None = None
-    preview: Mapping[str, Any] | None = None
-    metrics: Mapping[str, Any] | None = None
-    expire_at: datetime | None = None
 
 
 class BrokenDownload(Invalid):
@@ -109,7 +40,7 @@ class Files(Verbs):
         *,
         name: str | None = None,
         strip_location: bool = False,
-        at_once: int = _MAX_CONCURRENT_PARTS,
+        at_once: int = MAX_CONCURRENT_PARTS,
         on_progress: OnBytes | None = None,
     ) -> File:
         """Upload a file; large ones in parallel parts. After an interruption the same call resumes."""
@@ -294,9 +225,18 @@ class Files(Verbs):
         self, file_id: str, *, expires_in: timedelta | None = None, inline: bool = False, preview: bool = False
     ) -> Link:
         """Create a link with which anyone can read the file until it expires."""
+        return await self._link(f"/v1/assets/{part(file_id)}/links", expires_in, inline=inline, preview=preview)
+
+    async def link_result(
+        self, task_id: str, *, expires_in: timedelta | None = None, inline: bool = False, preview: bool = False
+    ) -> Link:
+        """Create a link with which anyone can read the result file of a task until it expires."""
+        return await self._link(f"/v1/tasks/{part(task_id)}/result/links", expires_in, inline=inline, preview=preview)
+
+    async def _link(self, path: str, expires_in: timedelta | None, *, inline: bool, preview: bool) -> Link:
         seconds = None if expires_in is None else int(expires_in.total_seconds())
         body = {"inline": inline, "preview": preview, **given({"expires_in": seconds})}
-        return Link.of(await self._change(f"/v1/assets/{part(file_id)}/links", None, safe=True, body=body))
+        return Link.of(await self._change(path, None, safe=True, body=body))
 
     async def delete(self, file_id: str) -> None:
         """Delete a file; its bytes are removed after a while."""

@@ -3,35 +3,18 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 from headrace.client.errors import Unreachable
-from headrace.client.model import Answer
+from headrace.client.generated.answers import Notification
 from headrace.client.streaming import read_events
 from headrace.client.verbs import Verbs
 
 _PATH = "/v1/notifications"
 _HEARTBEAT_TIMEOUT = timedelta(seconds=40)  # the server sends a heartbeat every 10 s
 _RECONNECT_PAUSE_S = (0.5, 1.5)
-
-
-@dataclass(frozen=True, slots=True)
-class Notification(Answer):
-    """A notification."""
-
-    id: int
-    type: str
-    title: str
-    body: str
-    is_read: bool
-    created_at: datetime
-    payload: Mapping[str, Any] | None = None
-    event_id: str | None = None
-    read_at: datetime | None = None
 
 
 class Notifications(Verbs):
@@ -51,6 +34,11 @@ class Notifications(Verbs):
         body = {} if up_to is None else {"up_to": up_to}
         marked: int = (await self._change(f"{_PATH}/read-all", None, safe=True, body=body))["marked"]
         return marked
+
+    async def language(self) -> str:
+        """The language of future notifications."""
+        language: str = (await self._get(f"{_PATH}/language"))["language"]
+        return language
 
     async def set_language(self, language: str) -> None:
         """Set the language of future notifications: ``en`` or ``zh``."""

@@ -10,12 +10,12 @@ from functools import partial
 
 from headrace import ids
 from headrace.client.errors import LockHeld, LockLost
-from headrace.client.model import Lock
+from headrace.client.generated.answers import Lock
 from headrace.client.verbs import Verbs, given
 from headrace.errors import HeadraceError
 from headrace.leases import RENEW_AFTER_RATIO, holding
 
-_TTL = timedelta(seconds=30)
+DEFAULT_TTL = timedelta(seconds=30)
 _MAX_WAIT_SECONDS = 20.0  # for one request; the server allows 30
 MAX_RELEASE_SECONDS = 3.0  # for the release after a cancellation; later the lock expires by itself
 
@@ -28,7 +28,7 @@ class Locks(Verbs):
         self,
         key: str,
         *,
-        ttl: timedelta = _TTL,
+        ttl: timedelta = DEFAULT_TTL,
         purpose: str | None = None,
         wait: timedelta | None = timedelta(0),
         holder: str | None = None,
@@ -74,7 +74,7 @@ class Locks(Verbs):
         self,
         key: str,
         *,
-        ttl: timedelta = _TTL,
+        ttl: timedelta = DEFAULT_TTL,
         wait: timedelta = timedelta(0),
         purpose: str | None = None,
         holder: str | None = None,

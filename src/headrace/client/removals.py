@@ -3,12 +3,10 @@
 from __future__ import annotations  # a method is named list
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, field, fields
 from typing import Any
 
-from headrace.client.files import File
-from headrace.client.model import Answer, Task
+from headrace.client.generated.answers import File, Quote, Removal, Task
 from headrace.client.verbs import Verbs, given, part
 
 
@@ -46,65 +44,6 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Quote(Answer):
-    """The present price."""
-
-    units: int
-    left: int
-    enough: bool
-    files: Sequence[Mapping[str, Any]] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate(Answer):
-    """A candidate for a watermark."""
-
-    id: int
-    kind: str
-    method: str
-    score: float
-    certain: bool
-    box: Sequence[float]
-    pages: Sequence[int] = ()
-    text: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Removal(Answer):
-    """An order and its task at the time of the answer. Lists omit the candidates."""
-
-    id: str
-    user_id: str
-    asset_id: str
-    media_type: str
-    quality: str
-    mode: str
-    output_format: str
-    units: int
-    status: str
-    progress: int
-    created_at: datetime
-    asset_name: str | None = None
-    batch_id: str | None = None
-    eta_seconds: int | None = None
-    error_code: str | None = None
-    error_message: str | None = None
-    finished_at: datetime | None = None
-    candidates: Sequence[Candidate] = field(default=())
-    held_back: bool = False
-
-    @property
-    def succeeded(self) -> bool:
-        """Whether the mark is gone, and the file can be downloaded."""
-        return self.status == "SUCCEEDED"
-
-    @property
-    def needs_review(self) -> bool:
-        """Whether the user must choose among the candidates."""
-        return self.error_code == "NEEDS_REVIEW"
-
-
 class Removals(Verbs):
     """Removal orders: quote, order, read."""
 
@@ -135,9 +74,7 @@ class Removals(Verbs):
 
     async def get(self, removal_id: str) -> Removal:
         """One removal with its candidates."""
-        answer = await self._get(f"/v1/removals/{part(removal_id)}")
-        found = tuple(Candidate.of(each) for each in answer.get("candidates", ()))
-        return replace(Removal.of(answer), candidates=found)
+        return Removal.of(await self._get(f"/v1/removals/{part(removal_id)}"))
 
     async def not_ordered(self) -> Sequence[File]:
         """Uploads among your last fifty files without a removal order."""

@@ -6,7 +6,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from headrace.client.model import Execution, NewSchedule, RunWhy, Schedule, Statistics
+from headrace.client.generated.answers import Execution, RunWhy, Schedule, Statistics
+from headrace.client.orders import NewSchedule
 from headrace.client.verbs import Verbs, given, part
 
 
@@ -37,8 +38,8 @@ class Schedules(Verbs):
 
     async def disable(self, schedule_id: str, *, version: int | None = None, cancel_pending: bool = False) -> Schedule:
         """Disable it; running and waiting runs continue, unless ``cancel_pending`` ends the waiting ones."""
-        cancel = "?cancel_pending=true" if cancel_pending else ""
-        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable{cancel}", version, safe=True))
+        asked = given({"cancel_pending": cancel_pending or None})
+        return Schedule.of(await self._change(f"{_schedule(schedule_id)}/disable", version, safe=True, params=asked))
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Delete a schedule and its history. Running runs continue as tasks."""

@@ -1,97 +1,11 @@
-"""Plans, subscriptions and orders, for programs with an event loop: ``client.plans``, ``client.subscriptions`` and
-``client.payments``."""
+"""Subscriptions and orders, for programs with an event loop: ``client.subscriptions`` and ``client.payments``."""
 
 from __future__ import annotations  # a method is named list
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from collections.abc import AsyncGenerator
 
-from headrace.client.model import Answer
+from headrace.client.generated.answers import Order, Ordered, Subscription
 from headrace.client.verbs import Verbs, given, part
-
-
-@dataclass(frozen=True, slots=True)
-class Plan(Answer):
-    """Plans for sale."""
-
-    id: str
-    name: str
-    price_cents: int
-    currency: str
-    monthly_quota: int
-    features: Sequence[Mapping[str, Any]]
-    is_active: bool
-    sort_order: int
-    version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Subscription(Answer):
-    """A subscription at the time of the answer."""
-
-    id: str
-    user_id: str
-    plan_id: str
-    status: str
-    started_at: datetime | None
-    effective_at: datetime | None
-    expire_at: datetime | None
-    canceled_at: datetime | None
-    auto_renew: bool
-    version: int
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Order(Answer):
-    """An order: ``code_url`` is the content of the QR code, ``jsapi`` the parameters for a mini-program."""
-
-    id: str
-    user_id: str
-    plan_id: str
-    subscription_id: str
-    kind: str
-    method: str
-    status: str
-    description: str
-    amount_cents: int
-    currency: str
-    units: int
-    code_url: str | None
-    jsapi: Mapping[str, str] | None
-    transaction_id: str | None
-    refund_id: str | None
-    entitlement_id: str | None
-    problem: str | None
-    expires_at: datetime
-    paid_at: datetime | None
-    refunded_at: datetime | None
-    version: int
-    created_at: datetime
-    updated_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A subscription and its unpaid order."""
-
-    subscription: Subscription
-    order: Order
-
-    @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Ordered:
-        return cls(Subscription.of(data["subscription"]), Order.of(data["order"]))
-
-
-class Plans(Verbs):
-    """Plans for sale."""
-
-    async def list(self) -> Sequence[Plan]:
-        """The plans on offer, in the order of the price list."""
-        return [Plan.of(plan) for plan in (await self._get("/v1/plans"))["items"]]
 
 
 class Subscriptions(Verbs):

@@ -1,64 +1,10 @@
 """Entitlements and usage: ``client.usage``."""
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from datetime import date, datetime
 
-from headrace.client.model import Answer
+from headrace.client.generated.answers import Balance, Entitlement, LedgerEntry, UsedDay
 from headrace.client.verbs import Verbs, given, part
-
-
-@dataclass(frozen=True, slots=True)
-class Entitlement(Answer):
-    """Units that may be used in a period."""
-
-    id: str
-    user_id: str
-    plan_id: str
-    quota_total: int
-    quota_left: int
-    period_start: datetime
-    period_end: datetime
-    status: str
-    subscription_id: str | None = None
-    created_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LedgerEntry(Answer):
-    """A ledger entry: units granted, held for a task, used by it or released."""
-
-    id: str
-    user_id: str
-    units: int
-    direction: str
-    status: str
-    source: str
-    created_at: datetime
-    task_id: str | None = None
-    entitlement_id: str | None = None
-    hold_id: str | None = None
-    remark: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Balance(Answer):
-    """The units that can be used now."""
-
-    total: int
-    left: int
-    held: int
-    renews_at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class UsedDay(Answer):
-    """Units charged and released on one day (UTC)."""
-
-    day: str
-    used: int
-    released: int
-    tasks: int
 
 
 class Usage(Verbs):

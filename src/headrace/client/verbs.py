@@ -36,10 +36,17 @@ class Verbs:
         return await self._connection.request("POST", path, json=body, headers=headers, safe=True)
 
     async def _change(
-        self, path: str, version: int | None, *, safe: bool, method: str = "POST", body: Any = None
+        self,
+        path: str,
+        version: int | None,
+        *,
+        safe: bool,
+        method: str = "POST",
+        body: Any = None,
+        params: Mapping[str, Any] | None = None,
     ) -> Any:
         headers = {} if version is None else {"If-Match": f'"{version}"'}
-        return await self._connection.request(method, path, json=body, headers=headers, safe=safe)
+        return await self._connection.request(method, path, json=body, params=params, headers=headers, safe=safe)
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:

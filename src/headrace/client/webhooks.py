@@ -1,11 +1,11 @@
 """Webhooks, for programs with an event loop: ``client.webhooks``."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from headrace.client.model import Answer
+from headrace.client.generated.answers import Delivery, Endpoint, EndpointStatistics
 from headrace.client.verbs import Verbs, given, part
 
 _ENDPOINTS = "/v1/webhooks/endpoints"
@@ -29,77 +29,6 @@ class NewEndpoint:
 
     def as_json(self) -> dict[str, Any]:
         return given({each.name: getattr(self, each.name) for each in fields(self)})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint(Answer):
-    """An endpoint. ``secret`` is set only when it was just generated."""
-
-    id: str
-    user_id: str
-    name: str
-    url: str
-    status: str
-    subscribed_events: Sequence[str]
-    version: int
-    created_at: datetime
-    updated_at: datetime
-    status_reason: str | None = None
-    secret: str | None = None
-    secret_hint: str | None = None
-    secret_rotated_at: datetime | None = None
-    task_types: Sequence[str] | None = None
-    timeout_ms: int = 5000
-    max_retries: int = 6
-    allow_ips: Sequence[str] | None = None
-    ordered: bool = False
-    every_user: bool = False
-    failing_since: datetime | None = None
-
-    def __repr__(self) -> str:
-        return f"Endpoint(id={self.id!r}, name={self.name!r}, status={self.status!r})"  # no secret in a log
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery(Answer):
-    """One attempt. Lists omit request and response."""
-
-    id: str
-    endpoint_id: str
-    event_id: str
-    event_type: str
-    attempt: int
-    status: str
-    created_at: datetime
-    error: str | None = None
-    response_status: int | None = None
-    duration_ms: int | None = None
-    next_retry_at: datetime | None = None
-    delivered_at: datetime | None = None
-    request_headers: Mapping[str, str] | None = None
-    request_body: Any = None
-    response_body: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointStatistics(Answer):
-    """Statistics of an endpoint since a time."""
-
-    since: datetime
-    attempts: int
-    successes: int
-    failures: int
-    waiting: int
-    success_rate: float | None = None
-    latency_p50_ms: float | None = None
-    latency_p95_ms: float | None = None
-    latency_p99_ms: float | None = None
-    last_success_at: datetime | None = None
-    last_failure_at: datetime | None = None
-    last_error: str | None = None
-    consecutive_failures: int = 0
-    failing_since: datetime | None = None
-    blocked_until: datetime | None = None
 
 
 class Webhooks(Verbs):
