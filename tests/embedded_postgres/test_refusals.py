@@ -149,6 +149,7 @@ def test_no_programs(fresh: EmbeddedConfig, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BinariesMissing, match="does not hold initdb and postgres"):
         attach(replace(fresh, binaries=Path("/usr/share")))
     monkeypatch.setattr(binaries, "_WHEEL", "not_installed_here")
+    monkeypatch.setattr(binaries, "SYSTEM_FOLDERS", ())
     with pytest.raises(BinariesMissing, match="pip install"):
         attach(fresh)
 
@@ -225,3 +226,59 @@ def test_a_disk_that_is_full_when_the_server_starts(small_disk: Callable[[int], 
     (disk / "filler").unlink()
     with attach(config) as server:
         assert ask(server.owner_url, "SELECT count(*) FROM kept") == 0
+
+
+def _installed(base: Path, version: str, *, works: bool = True) -> Path:
+    folder = base / version.partition(".")[0] / "bin"
+    says = f'#!/bin/sh\necho "postgres (PostgreSQL) {version}"\n' if works else "#!/bin/sh\nexit 1\n"
+    for name in ("initdb", "postgres"):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(says)
+        (folder / name).chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def system(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with PostgreSQL packages, and a wheel with 16.14 and 18.4."""
+    wheel = [_installed(base / "wheel", version) for version in ("18.4", "16.14")]
+    monkeypatch.setattr(binaries, "_in_wheel", lambda: wheel)
+    monkeypatch.setattr(binaries, "SYSTEM_FOLDERS", (f"{base}/system/*/bin",))
+    return base / "system"
+
+
+@pytest.mark.parametrize(
+    ("packages", "data_major", "expected"),
+    [
+        ([], None, "18.4"),
+        (["18.6", "15.20"], None, "18.6"),
+        (["18.3"], None, "18.4"),
+        (["19.1"], None, "18.4"),  # new data keep the wheel's major version
+        (["16.16"], 16, "16.16"),
+        (["15.20"], 15, "15.20"),
+        (["18.10"], 18, "18.10"),
+    ],
+)
+def test_a_newer_minor_of_the_system_runs_the_data(
+    system: Path, packages: list[str], data_major: int | None, expected: str
+) -> None:
+    for version in packages:
+        _installed(system, version)
+    folders = binaries.list_folders(None)
+    assert binaries.choose(folders, data_major=data_major, prefer_first=False).version == expected
+
+
+def test_the_configured_programs_decide_even_if_older(system: Path, base: Path) -> None:
+    _installed(system, "18.6")
+    own = _installed(base / "own", "18.1")
+    folders = binaries.list_folders(own)
+    assert binaries.choose(folders, data_major=18, prefer_first=True).version == "18.1"
+    assert binaries.choose(folders, data_major=16, prefer_first=True).version == "16.14"
+
+
+def test_a_broken_package_of_the_system_stops_nothing(system: Path, base: Path) -> None:
+    _installed(system, "18.6", works=False)
+    assert binaries.choose(binaries.list_folders(None), data_major=None, prefer_first=False).version == "18.4"
+    broken = _installed(base / "own", "18.1", works=False)
+    with pytest.raises(BinariesMissing, match="does not run here"):
+        binaries.choose(binaries.list_folders(broken), data_major=None, prefer_first=True)

