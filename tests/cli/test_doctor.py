@@ -39,6 +39,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "database",
         "schema",
         "version",
+        "release",
         "clock",
         "rights",
         "partitions",
@@ -53,6 +54,7 @@ def test_all_is_well(call: Call, migrated: Place) -> None:
         "payments",
         "retention",
     ]
+    found.pop("release")  # the server of the tests may be behind
     assert {entry["verdict"] for entry in found.values()} == {"ok"}, done.out
     assert "headrace_app" in found["rights"]["message"]
 
@@ -124,7 +126,7 @@ def test_accounts_that_should_be_gone_are_noticed(call: Call, migrated: Place) -
 def test_for_people_it_is_one_line_for_each_check(call: Call, migrated: Place) -> None:
     done = call("doctor", settings=migrated.settings)
     assert done.code == 0
-    assert {line[0] for line in done.out.splitlines()} == {"✓"}
+    assert {line[0] for line in done.out.splitlines() if "release" not in line} == {"✓"}
     assert "\x1b" not in done.out
 
 
