@@ -1,6 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type Action, api, data, type EventOut, type paths, useListing } from "../../api";
+import { type Action, api, data, type EventOut, type ListAuditEventsData, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -21,7 +21,7 @@ import { actionTexts, auditTexts, kindTexts } from "./audit.texts";
 import { badgeOf } from "./badge";
 import { Verify } from "./Verify";
 
-type Kind = NonNullable<NonNullable<paths["/v1/audit/events"]["get"]["parameters"]["query"]>["resource_type"]>;
+type Kind = NonNullable<NonNullable<ListAuditEventsData["query"]>["resource_type"]>;
 
 const DEFAULTS = { q: "", action: "", resource_type: "", resource_id: "", user_id: "", range: "" };
 
