@@ -125,7 +125,8 @@ def _run(command: list[object]) -> None:
     words = [str(word) for word in command]
     # Vite and npm start what they find as `node` on the PATH.
     path = f"{Path(words[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    variables = {**os.environ, "PATH": path, "NO_COLOR": "1"}
+    # Vite and npm would cache compiled modules in the temporary folder; a build runs too rarely to gain by it.
+    variables = {**os.environ, "PATH": path, "NO_COLOR": "1", "NODE_DISABLE_COMPILE_CACHE": "1"}
     if not (Path.home() / ".npm").exists():  # whoever has npm keeps its cache; nobody gets a new folder in their home
         caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         variables.setdefault("npm_config_cache", f"{caches}/npm")

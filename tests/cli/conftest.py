@@ -7,17 +7,16 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from headrace import logs
 from headrace.cli import app
 from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.program import CHEAP, SECRET_KEY, Done
+from tests.isolation import logging_restored
 
 Call = Callable[..., Done]
 
@@ -35,7 +34,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         code = 0
         with (
             pytest.MonkeyPatch.context() as patch,
-            logging_kept(),
+            logging_restored(),
             contextlib.redirect_stdout(streams[0]),
             contextlib.redirect_stderr(streams[1]),
         ):
@@ -51,31 +50,6 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
         return Done(code, out, err)
 
     return run
-
-
-@contextlib.contextmanager
-def logging_kept() -> Iterator[None]:
-    """A command sets logging up for its process, which here goes on after it."""
-    import logging
-
-    import structlog
-
-    root, configure = logging.getLogger(), structlog.configure
-    handlers, level, configured = root.handlers[:], root.level, structlog.get_config()
-
-    def uncached(**how: Any) -> None:
-        """A logger that is used for the first time in here must not log like this for ever."""
-        configure(**{**how, "cache_logger_on_first_use": False})
-
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(structlog, "configure", uncached)
-            yield
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        structlog.configure(**configured)
-        logs._pending, logs._json_alone = None, False
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from headrace.assembly.api import application
 from headrace.assembly.deployment import Deployment
 from headrace.database import DatabaseConfig
 from headrace.settings import load
-from tests.cli.conftest import Call, Place, logging_kept
+from tests.cli.conftest import Call, Place
 from tests.e2e.program import Done
+from tests.isolation import logging_restored
 
 Headrace = Callable[..., Done]
 PASSWORD = "correct horse battery"
@@ -66,7 +67,7 @@ def url(known: Place, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
                 await serving.serve(app, serving.Listening(listener, address[0]), settings, stop=stop)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
-    with logging_kept():
+    with logging_restored():
         logs.configure(format="json", level="CRITICAL")
         thread.start()
         assert ready.wait(60)

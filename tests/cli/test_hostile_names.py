@@ -20,7 +20,7 @@ from headrace.cli.app import app
 from headrace.cli.terminal import json_escaped
 from headrace.edge.text import Line
 from headrace.visible import make_visible
-from tests.cli.conftest import Call, Place, logging_kept
+from tests.cli.conftest import Call, Place
 from tests.cli.test_audited import commands
 from tests.conftest import TestServer
 
@@ -211,13 +211,12 @@ def test_an_export_is_shown_on_a_terminal_and_kept_byte_for_byte_in_a_pipe(monke
 
 
 def test_log_lines_for_people_show_what_handlers_say(capfd: pytest.CaptureFixture[str]) -> None:
-    with logging_kept():
-        logs.configure(format="human", level="INFO")
-        try:
-            raise ValueError(HOSTILE)
-        except ValueError:
-            logs.get("test").exception("task.failed", error=HOSTILE)
-            logging.getLogger("theirs").exception("%s", HOSTILE)
+    logs.configure(format="human", level="INFO")
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        logs.get("test").exception("task.failed", error=HOSTILE)
+        logging.getLogger("theirs").exception("%s", HOSTILE)
     said = capfd.readouterr().err
     assert said.count(SHOWN) == 3  # and once as a literal
     assert [char for char in said if unicodedata.category(char) in ("Cc", "Cf") and char != "\n"] == []

@@ -1,8 +1,11 @@
 """The scripts of the pipeline, with stand-ins for docker, ssh and curl that write down what they are told."""  # D-09
 
+import json
 import os
+import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -295,3 +298,32 @@ def test_the_test_of_the_image_says_that_it_takes_root(server: Server) -> None:
     assert ran.returncode == 0, ran.stderr
     assert "nothing was tried: it takes root" in ran.stderr
     assert server.calls == []
+
+
+# -- retries
+
+
+def test_at_most_two_failed_tests_are_retried_and_each_is_named(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    for folder in ("scripts", ".venv/bin", ".pytest_cache/v/cache"):
+        (clone / folder).mkdir(parents=True)
+    shutil.copy(ROOT / "scripts/test-again", clone / "scripts")
+    python = clone / ".venv/bin/python"
+    python.write_text(f'#!/bin/sh\n[ "$1" = - ] && exec {sys.executable} -\necho "$*"\nexit "$RESULT"\n')
+    python.chmod(0o755)
+
+    def retry(*failed: str, result: int = 0) -> subprocess.CompletedProcess[str]:
+        (clone / ".pytest_cache/v/cache/lastfailed").write_text(json.dumps(dict.fromkeys(failed, True)))
+        command, variables = [clone / "scripts/test-again"], os.environ | {"RESULT": str(result)}
+        return subprocess.run(command, capture_output=True, text=True, env=variables, check=False, timeout=60)
+
+    two = retry("tests/test_a.py::test_a[with a space]", "tests/test_a.py::test_b")
+    assert (two.returncode, "--last-failed" in two.stdout) == (0, True)
+    assert [line.rpartition("mend it: ")[2] for line in two.stderr.splitlines()] == [
+        "tests/test_a.py::test_a[with a space]", "tests/test_a.py::test_b"
+    ]  # fmt: skip
+    assert retry("tests/test_a.py::test_a", result=1).returncode == 1
+    three = retry("one", "two", "three")
+    assert (three.returncode, three.stdout) == (1, "")
+    assert {"one", "two", "three"} <= set(three.stderr.split())
+    assert retry().returncode == 1

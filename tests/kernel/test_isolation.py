@@ -1,11 +1,16 @@
 """No test reads or writes the clone's own data: `make up`, Ctrl-C, `make test` in one folder."""
 
+import io
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from headrace import settings
+import pytest
+
+from headrace import logs, settings
+from tests.isolation import logging_restored
 
 ROOT = Path(__file__).parents[2]
 RUBBISH = "rubbish that no test may read"
@@ -18,6 +23,20 @@ def test_a_test_has_an_empty_folder_and_no_settings(isolated: Path) -> None:
     assert list(isolated.iterdir()) == []
     assert settings.load().data_dir.resolve() == isolated.resolve() / ".headrace"
     assert [name for name in os.environ if name.startswith("HEADRACE_DA")] == []
+
+
+def test_a_test_does_not_configure_the_logging_of_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that logs after the test would print "Logging error: I/O operation on closed file"."""
+    handlers, log = logging.getLogger().handlers[:], logs.get("headrace.test_isolation")
+    with logging_restored():
+        monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+        logs.configure(format="json")
+        log.info("inside")
+        written = stream.getvalue()
+    log.info("outside")
+    assert "inside" in written
+    assert stream.getvalue() == written
+    assert logging.getLogger().handlers == handlers
 
 
 def test_fixtures_work_beside_a_data_folder_full_of_rubbish(tmp_path: Path) -> None:
