@@ -36,6 +36,10 @@ class Terminal:
         )
         os.close(theirs)
 
+    def read_until(self, text: str) -> None:
+        self.read(60, until=text)
+        assert text in self.seen, self.seen
+
     def read(self, seconds: float, *, until: str | None = None) -> str:
         """What it shows in this time, or until it shows that."""
         new, deadline = "", time.monotonic() + seconds
@@ -71,7 +75,7 @@ def terminal(*words: str, folder: Path, settings: dict[str, str]) -> Iterator[Te
 
 def test_a_question_stands_still(migrated: Place, tmp_path: Path) -> None:
     with terminal("migrate", "--down", folder=tmp_path, settings=migrated.settings) as screen:
-        screen.read(60, until="Go on?")
+        screen.read_until("Continue?")
         screen.read(0.3)
         assert screen.read(0.7) == "", "something moves over the question"
         screen.type("n\n")
@@ -81,7 +85,7 @@ def test_a_question_stands_still(migrated: Place, tmp_path: Path) -> None:
 
 def test_the_moving_line_ends_when_the_api_answers(migrated: Place, tmp_path: Path) -> None:
     with terminal("api", folder=tmp_path, settings=migrated.settings) as screen:
-        screen.read(60, until="API at ")
+        screen.read_until("API at ")
         screen.read(0.5)
         url = screen.seen.partition("API at ")[2].split()[0]
         assert is_ready(url)

@@ -237,7 +237,7 @@ every_mode = pytest.mark.parametrize("mode", MODES)
 @every_mode
 @every_operation
 def test_whatever_an_administrator_sends_is_answered_as_documented(api: Api, operation: Any, mode: str) -> None:
-    send_as_administrator(api, operation, mode, examples=2)
+    send_as_administrator(api, operation, mode, examples=1)  # at night many: below
 
 
 @pytest.mark.slow  # tests/attack has nobody in particular try every route, too

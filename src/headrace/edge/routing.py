@@ -16,7 +16,7 @@ _MATCHED_BY = frozenset({"path_regex", "path_format", "param_convertors"})
 
 
 class Route(APIRoute):
-    """Builds everything except its path, methods and endpoint on first access."""
+    """Builds everything except its path, methods, endpoint and place in the schema on first access."""
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self._options = options
@@ -25,6 +25,7 @@ class Route(APIRoute):
         self.endpoint = endpoint
         self.name = options.get("name") or get_name(endpoint)
         self.methods = {method.upper() for method in options.get("methods") or ("GET",)}
+        self.include_in_schema = options.get("include_in_schema", True)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or self._is_ready:
