@@ -23,7 +23,7 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer, succeeded
 from headrace.tasks.worker.reporting import LeaseReporter
 from tests.schedules.conftest import Clockwork, miscounted
-from tests.tasks.people import hire, take, trail
+from tests.tasks.people import WAITING_SESSIONS, hire, take, trail
 
 AT_ONCE = Backoff(first=timedelta(0))
 
@@ -219,7 +219,7 @@ async def test_extensions_that_are_asked_for_at_once_add_up(clockwork: Clockwork
         assert await store.hold(tx, worker, claimed)
         asked = [asyncio.create_task(reporter.extend(claimed, seconds)) for seconds in (10, 15)]
         async with asyncio.timeout(60):
-            while len(await clockwork.db.fetch_alone(WAITING)) < 2:
+            while len(await clockwork.db.fetch_alone(WAITING_SESSIONS)) < 2:
                 await asyncio.sleep(0.01)
         with pytest.raises(ExtensionRefused, match="15 s more"):
             await reporter.extend(claimed, 16)
@@ -227,15 +227,6 @@ async def test_extensions_that_are_asked_for_at_once_add_up(clockwork: Clockwork
     (run,) = await clockwork.runs(schedule.uid)
     assert run["deadline_at"] - run["started_at"] == timedelta(seconds=85)
     assert (claimed.timeout_seconds, claimed.extension_seconds) == (85, 15)
-
-
-WAITING = """
-SELECT DISTINCT waits.pid
-FROM pg_locks AS waits
-JOIN pg_locks AS has ON has.pid = waits.pid
-JOIN pg_database AS here ON here.oid = has.database AND here.datname = current_database()
-WHERE NOT waits.granted
-"""
 
 
 async def test_snoozed_and_fatal(clockwork: Clockwork) -> None:

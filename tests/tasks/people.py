@@ -18,6 +18,15 @@ from headrace.tasks.worker.store import Identity
 from tests.open_types import UNCAPPED
 from tests.tasks.conftest import Bench
 
+# Sessions of this database that wait for a lock.
+WAITING_SESSIONS = """
+SELECT DISTINCT waits.pid
+FROM pg_locks AS waits
+JOIN pg_locks AS has ON has.pid = waits.pid
+JOIN pg_database AS here ON here.oid = has.database AND here.datname = current_database()
+WHERE NOT waits.granted
+"""
+
 
 def caller_of(user_id: str, *, role: Role = Role.USER) -> Caller:
     who = Who(Principal(user_id, "tester", PrincipalType.USER), ActorType(role), client_ip="192.0.2.7")

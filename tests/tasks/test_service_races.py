@@ -26,7 +26,7 @@ from headrace.tasks.worker.declaring import declare_patiently
 from headrace.tasks.worker.endings import Writer
 from tests.outbox.hearing import want
 from tests.tasks.conftest import Bench
-from tests.tasks.people import hire, person, take, tasks_of, trail
+from tests.tasks.people import WAITING_SESSIONS, hire, person, take, tasks_of, trail
 
 # A narrow row is there exactly while a task waits or runs, and names it by the number that the wide row has.
 DISAGREEING = """
@@ -194,6 +194,24 @@ async def test_a_limit_counts_what_is_being_claimed_at_this_moment(bench: Bench)
     assert row["running"] == row["counted"]
     more = await take(bench, workers[0], most=10)
     assert len(more) == max(0, 3 - row["running"])
+
+
+async def test_a_claim_that_waited_for_a_lock_is_dated_after_the_wait(bench: Bench) -> None:  # S-07
+    """Otherwise a run seems to begin before the end of the one whose slot it has."""
+    ada, worker = await person(bench), await hire(bench)
+    await submit_many(bench, ada, 1)
+    async with bench.db.transaction() as locking:
+        async with bench.db.transaction() as submitting:
+            await submitting.execute("SELECT 1")  # its task is due from here on
+            await locking.execute("SELECT FROM headrace.workers WHERE number = $1 FOR NO KEY UPDATE", worker.number)
+            taking = asyncio.create_task(take(bench, worker))
+            async with asyncio.timeout(60):
+                while not await bench.db.fetch_alone(WAITING_SESSIONS):
+                    await asyncio.sleep(0.01)
+            last = await bench.submitter.submit(submitting, TaskSpec("quick"), user_id=ada.user_id)
+        ((committed_at,),) = await bench.db.fetch_alone("SELECT clock_timestamp()")
+    (claimed,) = [each for each in await taking if each.task_id == last]
+    assert claimed.claimed_at > committed_at
 
 
 async def test_of_two_submits_with_one_key_one_is_audited(bench: Bench) -> None:  # D-06

@@ -87,7 +87,9 @@ BEGIN
       FOR UPDATE SKIP LOCKED
     ), taken AS (
       UPDATE headrace.task_queue AS q
-      SET worker = worker_number, attempt = q.attempt + 1, claimed_at = now(),
+      -- Read after the statement's snapshot: now() may lie before a wait for a lock, and then before the end of the run
+      -- whose slot this task has.
+      SET worker = worker_number, attempt = q.attempt + 1, claimed_at = (SELECT clock_timestamp()),
           limited = num_nonnulls(given.queue_limit, given.type_limit, given.key_limit, given.plan_limit) > 0
       WHERE q.seq = ANY (ARRAY(SELECT chosen.seq FROM chosen))
       RETURNING q.seq, q.run_at, q.lane_id, q.precedence, q.attempt, q.task_id, q.claimed_at

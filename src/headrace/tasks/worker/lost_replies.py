@@ -1,7 +1,7 @@
 """Claims whose answer was lost: the connection broke, and the tasks may be ours anyway.
 
 No other worker would ever find them: this worker renews its lease, and live workers' tasks are not searched. So it asks
-until the statement can no longer be in flight. Claims are distinguished by their time, that of one transaction.
+until the statement can no longer be in flight. Claims are distinguished by their time, one for each lane of a claim.
 """
 
 import time
