@@ -32,13 +32,14 @@ from rich.table import Table
 
 from benchmarks.clip_marks import ENDINGS, KINDS, mark
 from headrace.errors import HeadraceError
-from headrace.removal.candidates import Outcome
-from headrace.removal.video import confined as confined_videos
+from headrace.removal.media import media_of
+from headrace.removal.order import Order
+from headrace.removal.report import Candidate, Outcome
+from headrace.removal.runner import carry_out
 from headrace.removal.video import turning
 from headrace.removal.video.detecting import overlap
-from headrace.removal.video.model import AUTO_SCORE, Candidate, Kind, VideoOrder
+from headrace.removal.video.model import MIN_AUTO_SCORE, Kind
 from headrace.removal.video.probing import Facts, probe
-from headrace.removal.video.recognising import is_clip
 from headrace.removal.video.sampling import decoded, native
 
 NONE = "none"
@@ -162,14 +163,14 @@ def _clean(row: Row, source: Path, result: Path, preview: Path) -> tuple[Candida
     began, spent = time.monotonic(), _cpu()
     signal.alarm(_LIMIT_S)
     try:
-        if not is_clip(source):
+        if media_of(source) != "VIDEO":
             row.outcome = "no clip"
             return ()
-        report = confined_videos.carry_out(VideoOrder(str(source), str(result), preview=str(preview)))
+        report = carry_out(Order(str(source), str(result), comparison=str(preview)))
         assert report.outcome is not None
         row.outcome, row.reason = str(report.outcome), report.reason or ""
         row.damage = list(report.warnings)
-        row.worst_shot = report.check.worst_shot if report.check is not None else 0.0
+        row.worst_shot = (report.check and report.check.worst_shot) or 0.0
         return report.candidates
     except HeadraceError as exc:
         row.outcome, row.reason = exc.code, exc.message
@@ -185,9 +186,9 @@ def _clean(row: Row, source: Path, result: Path, preview: Path) -> tuple[Candida
 
 def _lies_on(candidate: Candidate, facts: Facts, mask: Path) -> bool:
     """Whether it is the mark: in the middle of its time, half of the smaller of the two lies in the other."""
-    if candidate.kind is Kind.MOVING:
+    if candidate.kind == Kind.MOVING:
         return True
-    middle = sum(candidate.spans[0]) / 2
+    middle = sum(candidate.seconds[0]) / 2
     shown = probe(str(mask))
     number = min(int(middle * float(shown.rate)), shown.frames - 1)
     over = next(itertools.islice(_bright(shown), number, None)) > _INKED
@@ -280,7 +281,7 @@ def summary(rows: list[Row]) -> dict[str, Any]:
         gone = [row for row in mine if row.outcome == Outcome.REMOVED]
         damaged = [row for row in gone if row.damage]
         wrong = [row for row in gone if kind == NONE or row.after < row.before + _BETTER]
-        found = sum(row.found >= AUTO_SCORE for row in mine)
+        found = sum(row.found >= MIN_AUTO_SCORE for row in mine)
         middle = {name: _median([getattr(row, name) for row in gone]) for name in columns}
         outcomes = ", ".join(f"{name} {count}" for name, count in counts.most_common())
         shown = (f"{value:.2f}" for value in middle.values())

@@ -25,13 +25,12 @@ from rich.table import Table
 from benchmarks import removal_documents, video_clips
 from benchmarks.eye import Picture, _framed, grown, psnr
 from benchmarks.eye_marks import KINDS, Mark
+from benchmarks.in_process import process
 from headrace.removal.images.eye.detecting import detect
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.solving import solve
-from headrace.removal.local import process_many
-from headrace.removal.report import ManyOrder, Order
-from headrace.removal.video.job import process
-from headrace.removal.video.model import VideoOrder
+from headrace.removal.local import process_batch
+from headrace.removal.order import Order
 
 SEED = 17
 MANY = ("tiled", "logo_semi", "large_text")
@@ -142,7 +141,7 @@ def _same_mark(photos: list[Picture], mark: Mark, folder: Path, *, quick: bool) 
         cv2.imwrite(str(source), mark.over(photo)[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, QUALITY])
         orders.append(Order(str(source), result=str(folder / f"{number}.clean.jpg")))
     with tempfile.TemporaryDirectory() as scratch:
-        process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: Path(scratch))
+        process_batch(orders, lambda _: None, lambda: Path(scratch))
     inside, beside, found = grown(mark.alpha > 0.02, 2), [], []
     outside = ~grown(mark.alpha > 0, 16)  # a JPEG's blocks
     for order, photo in zip(orders, photos, strict=True):
@@ -167,7 +166,7 @@ def video(
         video_clips.write(film, source, marks)
         plain = _cpu(lambda: video_clips.pack_again(source, Path(folder, "plain.mp4")))
         began = time.perf_counter()
-        spent = _cpu(lambda: process(VideoOrder(str(source), result=str(result)), lambda _: None))
+        spent = _cpu(lambda: process(Order(str(source), result=str(result))))
         seconds = time.perf_counter() - began
         if not result.exists() or result.stat().st_size == 0:
             result = source

@@ -19,8 +19,9 @@ from lxml import etree
 from numpy.typing import NDArray
 
 from benchmarks.document_marks import DECK_KINDS, PDF_KINDS, clean_pdf, marked_deck, marked_pdf, words
-from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.documents.job import process
+from benchmarks.in_process import process
+from headrace.removal.order import Order
+from headrace.removal.report import Outcome, Report
 
 _SCALE = 1.5
 _LOST = 255.0  # the difference where a mark was not taken off, or text was lost
@@ -49,8 +50,8 @@ def pdf_100_pages_s(pages: int = 100) -> float:
     return round(seconds, 2)
 
 
-def _clean(source: Path, result: Path) -> DocumentReport:
-    return process(DocumentOrder(str(source), result=str(result)), lambda _percent: None)
+def _clean(source: Path, result: Path) -> Report:
+    return process(Order(str(source), result=str(result)))
 
 
 def _pdf_difference(kind: str, folder: Path) -> float:

@@ -28,10 +28,9 @@ from rich.table import Table
 from headrace.assets.inspection.errors import FileRefused, InspectionCrashed, InspectionMemory, InspectionTimeout
 from headrace.assets.inspection.model import FileLimits, Format
 from headrace.assets.inspection.service import Inspector, InspectorConfig
-from headrace.removal.order import ENDINGS, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.order import ENDINGS, Names, Order, Stage, StageOrder
+from headrace.removal.runner import Conversion, payload_of, stage_types
 from headrace.removal.service.config import RemoverConfig
-from headrace.removal.stage_types import stage_types
-from headrace.removal.stages import Conversion
 from headrace.tasks.errors import BadResult, Fatal
 from headrace.tasks.isolation.errors import CrashCause, Crashed, HandlerFailed
 from headrace.tasks.isolation.single import Standalone
@@ -106,18 +105,24 @@ class Trial:
         )  # fmt: skip
 
     async def _steps(self, kind: Format, folder: Path) -> tuple[str, str, int]:
-        order = RemovalOrder(asset_id="-", sha256="-", format=kind, units=1, output_format=_written(kind))
+        name = f"result.{ENDINGS[_written(kind)]}"
+        order = Order(
+            str(folder / Names.SOURCE),
+            str(folder / name),
+            media=str(kind.media_type),
+            format=kind,
+            output_format=_written(kind),
+        )
         earlier: dict[str, Any] = {}
         found = 0
         for stage in Stage:
-            told = StageOrder(str(kind.media_type), stage, str(folder), order, earlier=earlier)
-            payload = {**asdict(told), "order": order.model_dump(mode="json")}
+            told = StageOrder(order, stage, str(folder), earlier=earlier)
             try:
                 if kind is Format.PPT and stage is Stage.DETECTING:
                     await self._convert(folder, Names.SOURCE, Names.CONVERTED)
-                report = await self._children.run(self._confined, payload)
+                report = await self._children.run(self._confined, payload_of(told))
                 if Names.CLEANED in report["keeps"]:
-                    await self._convert(folder, Names.CLEANED, told.result)
+                    await self._convert(folder, Names.CLEANED, name)
             except Fatal as exc:
                 return "refused", str(exc.details.get("code")), found
             except Crashed as exc:
@@ -136,7 +141,7 @@ class Trial:
         return "changed", "", found
 
     async def _convert(self, folder: Path, source: str, result: str) -> None:
-        await self._children.run(self._converting, asdict(Conversion(str(folder), source, result)))
+        await self._children.run(self._converting, asdict(Conversion(str(folder / source), str(folder / result))))
 
     def _pids(self) -> frozenset[int]:
         return self._inspector.pids | self._children.pids

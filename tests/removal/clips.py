@@ -1,7 +1,7 @@
 """Tiny clips, made here: soft pictures that change, a mark over them, a tone and subtitles beside them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,6 +9,10 @@ import av
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from headrace.removal import stages
+from headrace.removal.order import Order, Progress, Stage, StageOrder
+from headrace.removal.report import Report
 
 Picture = NDArray[np.uint8]
 WIDTH, HEIGHT, SHOTS, LENGTH = 256, 144, 8, 6
@@ -128,3 +132,14 @@ def inside(picture: Picture, clean: Picture, mask: NDArray[np.bool_]) -> float:
     """PSNR inside the mask."""
     wrong = (picture[mask].astype(np.float64) - clean[mask]) ** 2
     return float(10 * np.log10(255**2 / wrong.mean()))
+
+
+def detect(order: Order, folder: Path) -> Report:
+    """The stage by itself, which leaves its marks in the folder."""
+    return stages.run(StageOrder(replace(order, media="VIDEO"), Stage.DETECTING, str(folder)), lambda _: None)
+
+
+def remove(order: Order, folder: Path, seen: Report, progress: Progress = lambda _: None) -> Report:
+    """The stage that goes on from there, as another process does."""
+    wanted = replace(order, media="VIDEO")
+    return stages.run(StageOrder(wanted, Stage.INPAINTING, str(folder), dict(seen.facts)), progress)

@@ -16,7 +16,8 @@ from headrace.assembly.followers import followers
 from headrace.assembly.relay import relaying
 from headrace.assembly.worker import worker_config
 from headrace.database import Database, DatabaseConfig, Row
-from headrace.removal.order import StageOrder, StageReport
+from headrace.removal.order import StageOrder
+from headrace.removal.report import Report
 from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.pace import Pace
 from headrace.removal.service.passwords import PURPOSE
@@ -40,7 +41,7 @@ class Watched(Remover):
 
     before: Callable[[StageOrder], Any] | None = None
 
-    async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
+    async def in_child(self, order: StageOrder, pace: Pace) -> Report:
         if self.before is not None:
             self.before(order)
         return await super().in_child(order, pace)

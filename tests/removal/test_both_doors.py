@@ -95,15 +95,11 @@ def _by_command(file: Path, folder: Path) -> dict[str, Any]:
     command = [*HEADRACE, "remove", str(file), "--to", str(target), "--accept-poor", "--json"]
     done = subprocess.run(command, env=environment(), cwd=folder, capture_output=True, timeout=300, check=False)
     report = json.loads(done.stdout)
-    regions = [*report.get("regions", ()), *report.get("candidates", ())]
-    verdict = report.get("verdict") if "removed" in report and report["removed"] is not False else None
-    if "outcome" in report:
-        verdict = "CLEAN" if report["outcome"] == "removed" else None
     return {
         "removed": target.exists(),
-        "scores": [round(each["score"], 4) for each in regions],
-        "boxes": [_box(each) for each in regions],
-        "verdict": verdict,
+        "scores": [round(each["score"], 4) for each in report["candidates"]],
+        "boxes": [_box(each) for each in report["candidates"]],
+        "verdict": report.get("verdict") if report["outcome"] == "removed" else None,
         "bytes": target.read_bytes() if target.exists() else None,
     }
 

@@ -8,11 +8,11 @@ import cv2
 import numpy as np
 import pytest
 
-from headrace.removal.candidates import Mode, Outcome
+from benchmarks.in_process import process
 from headrace.removal.messages import refusal
-from headrace.removal.order import FailureCode, Hint, RemovalOrder, StageReport
-from headrace.removal.video import detecting, finding, job
-from headrace.removal.video.model import Placed, VideoOrder
+from headrace.removal.order import FailureCode, Hint, Order, RemovalOrder
+from headrace.removal.report import Outcome, Report
+from headrace.removal.video import detecting, finding
 
 WIDTH, HEIGHT, SHOTS, LENGTH = 480, 270, 5, 20
 FROM_HINTS = detecting.from_hints
@@ -43,9 +43,9 @@ def make(path: Path) -> Path:
     return path
 
 
-def boxed(source: Path, box: tuple[int, int, int, int], result: Path | None = None) -> VideoOrder:
+def boxed(source: Path, box: tuple[int, int, int, int], result: Path | None = None) -> Order:
     written = None if result is None else str(result)
-    return VideoOrder(str(source), written, mode=Mode.MANUAL, boxes=(Placed(box),))
+    return Order(str(source), written, mode="MANUAL", hints=(Hint(boxes=[box]),))
 
 
 def nothing(_percent: int) -> None:
@@ -55,8 +55,8 @@ def nothing(_percent: int) -> None:
 def test_a_box_around_a_mark_that_auto_finds_finds_it_too(tmp_path: Path) -> None:
     """NO_MARK for a box around a mark that AUTO removes: nothing could be solved from what is seen in the box."""
     source = make(tmp_path / "in.mp4")
-    (auto,) = job.detect(VideoOrder(str(source)), nothing).candidates
-    report = job.detect(boxed(source, AROUND), nothing)
+    (auto,) = process(Order(str(source))).candidates
+    report = process(boxed(source, AROUND))
     (found,) = report.candidates
     assert found.box == auto.box
     assert found.certain
@@ -64,7 +64,7 @@ def test_a_box_around_a_mark_that_auto_finds_finds_it_too(tmp_path: Path) -> Non
     assert AROUND[0] <= left < left + width <= AROUND[0] + AROUND[2]
     assert AROUND[1] <= top < top + height <= AROUND[1] + AROUND[3]
     # A box elsewhere gets no mark from outside of it.
-    elsewhere = job.remove(boxed(source, (0, 180, 120, 60), tmp_path / "out.mp4"), nothing)
+    elsewhere = process(boxed(source, (0, 180, 120, 60), tmp_path / "out.mp4"))
     assert auto.box not in [each.box for each in elsewhere.candidates]
 
 
@@ -80,8 +80,8 @@ def test_of_several_marks_a_box_takes_those_inside_of_it(tmp_path: Path, monkeyp
         return found(*args, **kwargs)  # type: ignore[arg-type]
 
     monkeypatch.setattr(finding, "find", counted)
-    assert len(job.detect(boxed(source, (340, 10, 120, 50)), nothing).candidates) == 1
-    outside = job.remove(boxed(source, (0, 180, 120, 60), tmp_path / "out.mp4"), nothing)
+    assert len(process(boxed(source, (340, 10, 120, 50))).candidates) == 1
+    outside = process(boxed(source, (0, 180, 120, 60), tmp_path / "out.mp4"))
     assert (outside.outcome, outside.candidates) == (Outcome.NO_MARK, ())
     assert len(calls) == 2
 
@@ -103,7 +103,7 @@ def test_who_drew_a_box_is_not_advised_to_draw_a_box(hint: Hint) -> None:
         "units": 1,
         "output_format": "mp4",
     }
-    missing = StageReport(refused=FailureCode.NO_MARK)
+    missing = Report(refused=FailureCode.NO_MARK)
     assert "MANUAL" in refusal(missing, RemovalOrder(**common)).message
     told = refusal(missing, RemovalOrder(**common, mode="MANUAL", hints=[hint])).message
     assert "order MANUAL" not in told

@@ -7,9 +7,9 @@ import pytest
 from PIL import Image
 
 from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
-from headrace.removal.candidates import DocumentOrder
-from headrace.removal.documents.confined import carry_out
 from headrace.removal.errors import DocumentUnreadable, TargetExists, TargetUnusable
+from headrace.removal.order import Order
+from headrace.removal.runner import carry_out
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]
@@ -72,7 +72,7 @@ def test_a_doubtful_mark_is_taken_off_by_its_number(call: Call, tmp_path: Path) 
     clean_pdf(tmp_path / "one.pdf", 1, pale_words)
     asked = call("remove", "one.pdf")
     assert asked.code == 1
-    assert "name them with `--only`" in asked.err
+    assert "name the marks with `--only`" in asked.err
     done = call("remove", "one.pdf", "--mode", "manual", "--only", "1")
     assert (done.code, done.out.strip()) == (0, "one.clean.pdf"), done.err
     assert call("remove", "one.pdf", "--mode", "manual").code == 2
@@ -94,9 +94,9 @@ def test_options_that_make_no_sense_are_refused(call: Call, tmp_path: Path) -> N
 def test_places_are_judged_before_anything_is_computed(tmp_path: Path) -> None:
     source = clean_pdf(tmp_path / "a.pdf", 1)
     with pytest.raises(TargetUnusable, match=r"let it end in \.pdf"):
-        carry_out(DocumentOrder(str(source), result=str(tmp_path / "b.docx")))
+        carry_out(Order(str(source), result=str(tmp_path / "b.docx")))
     with pytest.raises(TargetExists, match="is the document itself"):
-        carry_out(DocumentOrder(str(source), result=str(source)))
+        carry_out(Order(str(source), result=str(source)))
 
 
 def test_a_page_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
@@ -114,4 +114,4 @@ def test_a_page_that_unpacks_without_end_is_refused(tmp_path: Path) -> None:
         pdf.save(tmp_path / "bomb.pdf")
     assert (tmp_path / "bomb.pdf").stat().st_size < 2_000_000
     with pytest.raises(DocumentUnreadable, match=r"bomb\.pdf cannot be read: a page unpacks to more than"):
-        carry_out(DocumentOrder(str(tmp_path / "bomb.pdf")))
+        carry_out(Order(str(tmp_path / "bomb.pdf")))

@@ -18,7 +18,8 @@ from headrace.outbox import Event
 from headrace.removal.images import stages as picture_stages
 from headrace.removal.images.comparison import UNPAID_SIDE_PX, save_unpaid
 from headrace.removal.images.shared_stages import Mark
-from headrace.removal.order import FailureCode, Names, RemovalOrder, Stage, StageOrder
+from headrace.removal.order import FailureCode, Names, Order, Stage, StageOrder
+from headrace.removal.report import Check
 from headrace.removal.service.orders.errors import PreviewLimit
 from headrace.removal.service.orders.store import find_held_back
 from headrace.removal.service.orders.unpaid import (
@@ -87,11 +88,11 @@ def test_what_accept_poor_would_not_get_either_is_not_offered(
 ) -> None:
     for name in (Names.SOURCE, Names.RESTORED):
         Image.new("RGB", (32, 32)).save(tmp_path / name, "PNG")
-    facts = {"residue_after": 9.0, "outline_left": 0.0, "seen_on_flat": 0.0, "untouched": untouched}
-    monkeypatch.setattr(picture_stages, "check", lambda *_: facts)
+    checked = Check(False, None, 1.0, 9.0, untouched=untouched)
+    monkeypatch.setattr(picture_stages, "check", lambda *_: checked)
     monkeypatch.setattr(picture_stages, "mark_of", lambda _: SimpleNamespace(loose=np.ones((32, 32), np.bool_)))
-    order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="png")
-    report = picture_stages.package(StageOrder("IMAGE", Stage.PACKAGING, str(tmp_path), order), lambda _: None)
+    order = Order(str(tmp_path / Names.SOURCE), str(tmp_path / "result.png"), media="IMAGE", output_format="png")
+    report = picture_stages.package(StageOrder(order, Stage.PACKAGING, str(tmp_path)), lambda _: None)
     assert (report.refused, report.keeps) == (FailureCode.MARK_REMAINS, [Names.HELD_BACK] if untouched else [])
 
 
@@ -150,11 +151,12 @@ def test_a_detailed_png_as_webp_is_not_called_damaged(tmp_path: Path, monkeypatc
     flat = np.zeros((64, 64), np.bool_)
     mark = Mark(flat, flat, flat.astype(np.float32), noise.astype(np.float32))
     monkeypatch.setattr(picture_stages, "mark_of", lambda _: mark)
-    order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="webp", accept_poor=True)
-    stage = StageOrder("IMAGE", Stage.PACKAGING, str(tmp_path), order)
+    source, result = str(tmp_path / Names.SOURCE), str(tmp_path / "result.webp")
+    order = Order(source, result, media="IMAGE", output_format="webp", accept_poor=True)
+    stage = StageOrder(order, Stage.PACKAGING, str(tmp_path))
     report = picture_stages.package(stage, lambda _: None)
     assert report.refused is None, report.facts
-    with Image.open(stage.path(stage.result)) as written:
+    with Image.open(result) as written:
         assert (np.asarray(written.convert("RGB")) == noise).all()
 
 

@@ -8,13 +8,13 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal import runner
 from headrace.removal.errors import CandidateUnknown, HintUnusable
-from headrace.removal.images import confined
 from headrace.removal.images.comparison import blended
-from headrace.removal.images.confined import carry_out
 from headrace.removal.local import process
-from headrace.removal.order import Hint
-from headrace.removal.report import Order, Removal, Report
+from headrace.removal.order import FailureCode, Hint, Order
+from headrace.removal.report import Report
+from headrace.removal.runner import carry_out
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]
@@ -44,9 +44,9 @@ def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path
     Image.fromarray(marked[:9, :9]).save(small)
     (tmp_path / "broken.png").write_bytes(b"no picture")
     wrong = {
-        "outside the picture of 320 x 240": Order(photo, boxes=((320, 0, 5, 5),)),
-        "The mask has 9 x 9 pixels, the picture 320 x 240": Order(photo, drawn=small),
-        "The mask is not a picture that can be read": Order(photo, drawn=str(tmp_path / "broken.png")),
+        "outside the picture of 320 x 240": Order(photo, hints=(Hint(boxes=[(320, 0, 5, 5)]),)),
+        "The mask has 9 x 9 pixels, the picture 320 x 240": Order(photo, mask=small),
+        "The mask is not a picture that can be read": Order(photo, mask=str(tmp_path / "broken.png")),
     }
     for number, (why, order) in enumerate(wrong.items()):
         folder = tmp_path / str(number)
@@ -54,7 +54,7 @@ def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path
         with pytest.raises(HintUnusable, match=why):
             process(order, lambda _: None, lambda folder=folder: folder)  # type: ignore[misc]
     with pytest.raises(CandidateUnknown, match="no candidate 99"):
-        carry_out(Order(photo, only=(99,)))  # told through the child, too
+        carry_out(Order(photo, candidates=(99,)))  # told through the child, too
 
 
 @pytest.mark.parametrize("box", ["1,2,3", "a,b,c,d", "-1,0,5,5", "0,0,0,5"])
@@ -66,9 +66,8 @@ def test_a_box_that_is_none_is_refused_by_name(call: Call, box: str) -> None:
 
 
 def test_asking_is_told_with_what_to_say(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    asking = Removal(False, "Needs review: say --only", 0.0, False, 0, 0, (), needs_review=True)
-    report = Report(9, 9, 0.9, (), 0.1, 0.2, asking)
-    monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
+    report = Report({"score": 0.9}, refused=FailureCode.NEEDS_REVIEW, reason="Needs review: say --only")
+    monkeypatch.setattr(runner, "carry_out", lambda *_, **__: report)
     done = call("remove", "p.jpg", "--json")
     assert done.code == 1
     assert json.loads(done.out)["needs_review"] is True

@@ -43,7 +43,7 @@ async def test_a_password_opens_a_document_and_is_forgotten_with_its_task(servic
     kept: list[asyncio.Task[Any]] = []
 
     def look(order: StageOrder) -> None:
-        assert (order.password, PASSWORD in repr(order)) == (PASSWORD, False)
+        assert (order.order.password, PASSWORD in repr(order)) == (PASSWORD, False)
         if order.stage is Stage.DETECTING:
             kept.append(asyncio.ensure_future(service.rows("SELECT sealed FROM headrace.removal_passwords")))
 

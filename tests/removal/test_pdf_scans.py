@@ -9,9 +9,10 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 from reportlab.pdfgen.canvas import Canvas
 
+from benchmarks.in_process import process
 from benchmarks.removal_documents import drawn
-from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.documents.pdf.job import process
+from headrace.removal.order import Order
+from headrace.removal.report import Outcome, Report
 
 SIZE = (620, 877)
 
@@ -50,8 +51,8 @@ def scan(path: Path, pictures: list[Image.Image], kind: str) -> Path:
     return path
 
 
-def clean(source: Path, result: Path, **asked: object) -> DocumentReport:
-    return process(DocumentOrder(str(source), result=str(result), **asked), lambda _: None)  # type: ignore[arg-type]
+def clean(source: Path, result: Path, **asked: object) -> Report:
+    return process(Order(str(source), result=str(result), **asked))  # type: ignore[arg-type]
 
 
 def difference(first: Path, second: Path) -> float:
@@ -128,7 +129,7 @@ def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
     plain = scan(tmp_path / "plain.pdf", [grey(each, number) for number, each in enumerate(pages)], "JPEG")
     pages = [marked(each) for each in pages] if grain == 8 else [faintly(each) for each in pages]
     source = scan(tmp_path / "marked.pdf", [grey(each, number) for number, each in enumerate(pages)], "JPEG")
-    report = clean(source, tmp_path / "clean.pdf", only=(1,))
+    report = clean(source, tmp_path / "clean.pdf", candidates=(1,))
     assert report.outcome is outcome, report
     if outcome is Outcome.REMOVED:
         assert difference(plain, tmp_path / "clean.pdf") < 0.7 * difference(plain, source)

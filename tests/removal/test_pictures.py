@@ -12,10 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal import runner
 from headrace.removal.errors import PictureUnreadable
-from headrace.removal.images import confined
-from headrace.removal.images.confined import carry_out, limits, picture_type
-from headrace.removal.report import MarkedRegion, Method, Order, Removal, Report
+from headrace.removal.order import FailureCode, Order
+from headrace.removal.report import Method, Outcome, Report, Verdict
+from headrace.removal.runner import carry_out, limits_of, order_type
 from headrace.tasks.isolation.environment import clean_environment
 from tests.cli.conftest import Call, call
 from tests.e2e.program import HEADRACE, environment, eventually, patience
@@ -29,7 +30,7 @@ def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, sc
     Image.fromarray(marked).save(tmp_path / "photo.png")
     seen = call("detect", "photo.png", "--mask", "mask.png", "--json")
     assert seen.code == 0
-    assert '"regions"' in seen.out
+    assert '"candidates"' in seen.out
     assert np.asarray(Image.open(tmp_path / "mask.png")).max() == 255
     done = call("remove", "photo.png")
     assert done.code == 0, done.err
@@ -48,22 +49,21 @@ def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, sc
 def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name: str) -> None:
     Image.fromarray(marked[140:300]).convert(mode).save(tmp_path / name)  # little more than the mark
     report = carry_out(Order(str(tmp_path / name), result=str(tmp_path / ("clean-" + name))))
-    assert report.width == 640
-    assert report.seconds > 0
-    assert report.removal is not None
-    if report.removal.removed:
+    assert report.facts["width"] == 640
+    assert report.facts["seconds"] > 0
+    if report.outcome is Outcome.REMOVED:
         with Image.open(tmp_path / ("clean-" + name)) as result:
             assert result.size == (640, 160)
             assert ("A" in result.getbands()) == (mode == "RGBA")
             assert (result.mode == "L") == (mode == "L")
-    assert bool(report.removal.warnings) == (report.removal.removed and mode in ("CMYK", "LAB"))
+    assert bool(report.warnings) == (report.outcome is Outcome.REMOVED and mode in ("CMYK", "LAB"))
 
 
 @pytest.mark.parametrize("poor", [False, True])
 def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch, poor: bool) -> None:
-    removal = Removal(True, None, 0.1, poor, computed=5, invented=6, warnings=("CMYK becomes RGB",))
-    report = Report(9, 9, 0.6, (MarkedRegion(1, 2, 3, 4, 0.6, True),), 0.1, 0.2, removal)
-    monkeypatch.setattr(confined, "carry_out", lambda *_, **__: report)
+    verdict = Verdict.LOOK if poor else Verdict.CLEAN
+    facts = {"confidence": 0.1, "computed": 5, "invented": 6, "warnings": ["CMYK becomes RGB"], "verdict": verdict}
+    monkeypatch.setattr(runner, "carry_out", lambda *_, **__: Report(facts))
     for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):
         assert call(*words, "--accept-poor").code == 0
         done = call(*words)
@@ -83,13 +83,13 @@ def test_what_is_no_picture_is_named(tmp_path: Path) -> None:
 
 
 def test_more_threads_look_at_more_at_a_time_and_may_take_the_memory() -> None:
-    spaces = [limits(threads).memory_bytes or 0 for threads in (1, 2, 3, 4, 8)]
+    spaces = [limits_of("IMAGE", threads).memory_bytes or 0 for threads in (1, 2, 3, 4, 8)]
     assert [space - spaces[0] for space in spaces] == [0, 0, 0, 1024**3, 3 * 1024**3]
 
 
 def test_libraries_reserve_no_memory_for_every_core(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "64")
-    env = clean_environment(picture_type(16).environment)
+    env = clean_environment(order_type(Order("p.png", threads=16)).environment)
     assert (env["OPENBLAS_NUM_THREADS"], env["OPENCV_FOR_THREADS_NUM"]) == ("2", "2")
 
 
@@ -105,7 +105,8 @@ def test_libraries_reserve_no_memory_for_every_core(monkeypatch: pytest.MonkeyPa
 def test_the_report_says_where_the_pixels_come_from(
     removed: bool, computed: int, invented: int, method: Method | None
 ) -> None:
-    assert Removal(removed, None, 0.5, False, computed, invented, ()).method is method
+    facts = {"verdict": Verdict.LOOK, "computed": computed, "invented": invented}
+    assert Report(facts, refused=None if removed else FailureCode.MARK_REMAINS).method is method
 
 
 @pytest.mark.parametrize(

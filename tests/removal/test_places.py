@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal import runner
 from headrace.removal.errors import TargetExists, TargetUnusable
-from headrace.removal.images import confined
+from headrace.removal.order import Order
 from headrace.removal.paths import require_mask, require_result, written_at_once
-from headrace.removal.report import Order
 from tests.cli.conftest import Call, call
 
 __all__ = ["call"]
@@ -22,10 +22,10 @@ Picture = NDArray[np.uint8]
 
 @pytest.fixture
 def nothing_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def child(*_: object) -> None:
+    def child(*_: object, **__: object) -> None:
         pytest.fail("the child was started")
 
-    monkeypatch.setattr(confined, "_in_child", child)
+    monkeypatch.setattr(runner, "run_single", child)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_a_full_disk_is_not_the_pictures_fault(marked: Picture, tmp_path: Path) 
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(TargetUnusable, match=r"out\.png could not be written: File too large"):
-            confined.carry_out(Order(str(tmp_path / "photo.png"), result=str(tmp_path / "out.png")))
+            runner.carry_out(Order(str(tmp_path / "photo.png"), result=str(tmp_path / "out.png")))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [path.name for path in tmp_path.iterdir()] == ["photo.png"]

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.removal.candidates import AUTO_SCORE, LISTED_SCORE, Method
-from headrace.removal.documents.scoring import Traits, judge
+from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Evidence, Traits, judge
 from headrace.removal.documents.words import Words, is_watermark_name, watermark_words
 
 MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pages=5, of_pages=5)
@@ -40,8 +39,8 @@ def test_names_of_layers() -> None:
 
 def test_what_the_file_calls_a_watermark_is_one() -> None:
     verdict = judge(Traits(named=True, pages=1, in_margin=True))
-    assert verdict.score > AUTO_SCORE
-    assert verdict.method is Method.NAMED
+    assert verdict.score > MIN_AUTO_SCORE
+    assert verdict.method is Evidence.NAMED
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_what_the_file_calls_a_watermark_is_one() -> None:
     ],
 )
 def test_a_mark_is_certain(certain: Traits) -> None:
-    assert judge(certain).score >= AUTO_SCORE
+    assert judge(certain).score >= MIN_AUTO_SCORE
 
 
 @pytest.mark.parametrize(
@@ -69,7 +68,7 @@ def test_a_mark_is_certain(certain: Traits) -> None:
     ],
 )
 def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:
-    assert LISTED_SCORE <= judge(doubtful).score < AUTO_SCORE
+    assert MIN_LISTED_SCORE <= judge(doubtful).score < MIN_AUTO_SCORE
 
 
 @pytest.mark.parametrize(
@@ -85,4 +84,4 @@ def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:
     ],
 )
 def test_what_belongs_to_the_document_is_not_even_listed(own: Traits) -> None:
-    assert judge(own).score < LISTED_SCORE
+    assert judge(own).score < MIN_LISTED_SCORE

@@ -17,10 +17,9 @@ from headrace.removal.images.eye.model import Detection
 from headrace.removal.images.eye.plates import Box
 from headrace.removal.images.views import keeping, plated
 from headrace.removal.images.views.solving import Guess, Matte
-from headrace.removal.local import process_many
-from headrace.removal.order import FailureCode, Names, RemovalOrder, Stage, StageOrder
-from headrace.removal.report import ManyOrder, Order
-from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, Verdict
+from headrace.removal.local import process_batch
+from headrace.removal.order import FailureCode, Names, Order, RemovalOrder, Stage, StageOrder
+from headrace.removal.report import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, Outcome, Verdict
 from tests.removal import clips
 
 ALPHA = clips.coverage() * np.float32(clips.ALPHA)
@@ -53,30 +52,30 @@ def test_a_shared_mark_that_leaves_a_trace_is_not_used(  # W-08
         orders.append(Order(str(source), result=str(tmp_path / f"{number}.clean.png")))
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    reports = process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: scratch).reports
+    reports = process_batch(orders, lambda _: None, lambda: scratch)
     assert len(alone) == (0 if strength == 1 else 4)
     for order, report in zip(orders, reports, strict=True):
         assert report is not None
-        assert report.removal is not None
         assert order.result is not None
-        assert report.removal.removed is Path(order.result).exists()
+        assert (report.outcome is Outcome.REMOVED) is Path(order.result).exists()
         if strength == 1:
-            assert report.removal.verdict is Verdict.CLEAN
-            assert report.removal.confidence >= MIN_CLEAN_CONFIDENCE
+            assert report.verdict is Verdict.CLEAN
+            assert report.facts["confidence"] >= MIN_CLEAN_CONFIDENCE
 
 
 def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_path: Path) -> None:  # W-08
     Image.fromarray(marked(clips.scenes(1)[0])).save(tmp_path / Names.SOURCE, format="png")
     keeping.save(replace(MATTE, trust=0.76), 0.9, str(tmp_path / Names.MATTE))
     told = RemovalOrder(asset_id="a", sha256="0", format="png", units=1, output_format="png", batch_id="b")
-    order = StageOrder("image", Stage.INPAINTING, str(tmp_path), told, earlier={"shared": True})
+    wanted = Order(str(tmp_path / Names.SOURCE), media="IMAGE")
+    order = StageOrder(wanted, Stage.INPAINTING, str(tmp_path), earlier={"shared": True})
     report = picture_stages.inpaint(order, lambda _: None)
     assert (report.refused, report.keeps) == (FailureCode.POOR_RESULT, [Names.HELD_BACK])
     assert report.facts["confidence"] < MIN_CONFIDENCE
     said = messages.refusal(report, told).message
     assert said.startswith("24% of the mark can still be seen")
     assert "accept_poor" in said
-    taken = picture_stages.inpaint(replace(order, order=told.model_copy(update={"accept_poor": True})), lambda _: None)
+    taken = picture_stages.inpaint(replace(order, order=replace(wanted, accept_poor=True)), lambda _: None)
     assert (taken.refused, taken.keeps) == (None, [Names.RESTORED])
 
 
@@ -126,5 +125,5 @@ def test_a_broken_picture_leaves_the_others_their_common_mark(tmp_path: Path) ->
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     orders = [Order(str(broken), result=str(tmp_path / "broken.clean.jpg")), *orders]
-    reports = process_many(ManyOrder(tuple(orders)), lambda _: None, lambda: scratch).reports
+    reports = process_batch(orders, lambda _: None, lambda: scratch)
     assert [report is not None for report in reports] == [False, True, True, True, True]

@@ -14,21 +14,22 @@ from pptx import Presentation
 from pptx.util import Inches
 
 from benchmarks.document_marks import DECK_KINDS, add_words, clean_deck, marked_deck
+from benchmarks.in_process import process
 from benchmarks.removal_documents import slides_xml
 from headrace.assets.inspection import office
-from headrace.removal.candidates import DocumentOrder, DocumentReport, Outcome
-from headrace.removal.documents.confined import carry_out
-from headrace.removal.documents.job import process
 from headrace.removal.documents.slides import legacy
 from headrace.removal.documents.slides.deck import P
 from headrace.removal.documents.slides.timing import forget_shapes
 from headrace.removal.errors import ConverterMissing, DocumentEncrypted, DocumentSigned, DocumentUnreadable
+from headrace.removal.order import Order
+from headrace.removal.report import Outcome, Report
+from headrace.removal.runner import carry_out
 from tests.missing_programs import missing
 
 
-def clean(source: Path, **asked: object) -> tuple[DocumentReport, Path]:
+def clean(source: Path, **asked: object) -> tuple[Report, Path]:
     result = source.with_name("result.pptx")
-    return process(DocumentOrder(str(source), result=str(result), **asked), lambda _: None), result  # type: ignore[arg-type]
+    return process(Order(str(source), result=str(result), **asked)), result  # type: ignore[arg-type]
 
 
 def names(path: Path) -> set[str]:
@@ -62,7 +63,12 @@ def test_a_slide_that_is_one_picture_is_told_of(tmp_path: Path) -> None:
 def test_a_deck_without_a_mark_is_not_touched(tmp_path: Path) -> None:
     clean_deck(3).save(tmp_path / "deck.pptx")
     report, result = clean(tmp_path / "deck.pptx")
-    assert (report.format, report.pages, report.outcome, result.exists()) == ("pptx", 3, Outcome.NO_MARK, False)
+    assert (report.facts["format"], report.facts["pages"], report.outcome, result.exists()) == (
+        "pptx",
+        3,
+        Outcome.NO_MARK,
+        False,
+    )
 
 
 def test_animations_of_others_stay(tmp_path: Path) -> None:
@@ -104,7 +110,7 @@ def test_a_background_picture_is_the_users_to_judge(tmp_path: Path) -> None:
     report, result = clean(tmp_path / "deck.pptx")
     assert report.outcome is Outcome.NEEDS_REVIEW
     assert [each.kind for each in report.candidates] == ["background"]
-    report, result = clean(tmp_path / "deck.pptx", only=(1,))
+    report, result = clean(tmp_path / "deck.pptx", candidates=(1,))
     assert report.outcome is Outcome.REMOVED
     assert "ppt/media/image2.png" not in names(result)
 
@@ -244,11 +250,10 @@ def test_old_slides_need_a_converter(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.skipif(shutil.which("soffice") is None, reason=missing("LibreOffice"))
 def test_old_slides_go_there_and_back(tmp_path: Path) -> None:
     _, marked = marked_deck("words on slides", tmp_path, slides=2)
-    with legacy.converted(str(marked), "ppt") as converted:
-        shutil.copyfile(converted, tmp_path / "old.ppt")
-    order = DocumentOrder(str(tmp_path / "old.ppt"), result=str(tmp_path / "new.ppt"))
+    legacy.convert(str(marked), str(tmp_path / "old.ppt"))
+    order = Order(str(tmp_path / "old.ppt"), result=str(tmp_path / "new.ppt"))
     report = carry_out(order)
-    assert (report.format, report.outcome) == ("ppt", Outcome.REMOVED)
+    assert (report.facts["format"], report.outcome) == ("ppt", Outcome.REMOVED)
     assert "converted by LibreOffice" in report.warnings[0]
     assert carry_out(replace(order, source=order.result or "", result=None)).candidates == ()
 

@@ -1,7 +1,6 @@
 """What a child tells of a stage that broke off."""
 
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +8,9 @@ from typing import Any
 import pytest
 
 from headrace.errors import HeadraceError
-from headrace.removal import stages
+from headrace.removal import runner, stages
 from headrace.removal.errors import PictureUnreadable
-from headrace.removal.order import RemovalOrder, Stage, StageOrder
+from headrace.removal.order import Order, Stage, StageOrder
 from headrace.tasks.errors import Fatal, LeaseLost
 from headrace.tasks.isolation.errors import ReportFailed
 
@@ -33,9 +32,8 @@ def run(monkeypatch: pytest.MonkeyPatch, folder: Path, error: HeadraceError) -> 
         progress(50)
 
     monkeypatch.setattr(stages, "stages_of", lambda _, **__: SimpleNamespace(**dict.fromkeys(VERBS, detect)))
-    order = RemovalOrder(asset_id="", sha256="", format="png", units=1, output_format="png")
-    told = {**asdict(StageOrder("IMAGE", Stage.DETECTING, str(folder), order)), "order": order.model_dump(mode="json")}
-    return stages.run_stage(Context(error), told)  # type: ignore[arg-type]
+    order = StageOrder(Order(str(folder / "source"), media="IMAGE"), Stage.DETECTING, str(folder))
+    return runner.run_stage(Context(error), runner.payload_of(order))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("error", [ReportFailed("The database is away."), LeaseLost()])

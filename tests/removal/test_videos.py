@@ -4,27 +4,30 @@ import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal.candidates import Mode, Outcome
+from benchmarks.in_process import process
 from headrace.removal.errors import CandidateUnknown, ClipUnreadable, EncoderMissing, HintUnusable, TargetUnusable
 from headrace.removal.images.views.solving import Matte
+from headrace.removal.media import media_of
+from headrace.removal.order import END_SECONDS, Codec, FrameHint, Hint, Names, Order
+from headrace.removal.report import Method, Outcome
+from headrace.removal.runner import carry_out
 from headrace.removal.video import checking, marks, solving
-from headrace.removal.video import confined as confined_videos
 from headrace.removal.video.encoding import codec_for
 from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.job import detect, process, remove
-from headrace.removal.video.model import Codec, Kind, Method, Placed, VideoOrder
+from headrace.removal.video.model import Kind
 from headrace.removal.video.probing import Facts, probe
-from headrace.removal.video.recognising import is_clip
 from headrace.removal.video.sampling import sample
 from tests.cli.conftest import Call, call
 from tests.removal import clips
 
 __all__ = ["call"]
+BOX = (100, 95, 150, 45)
 
 
 def nothing(_percent: int) -> None:
@@ -35,9 +38,9 @@ def test_a_mark_goes_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:  # 
     made = clips.make(tmp_path / "in.mp4", uneven=True, turned=90)
     result = tmp_path / "out.mp4"
     told: list[int] = []
-    report = process(VideoOrder(str(made.path), str(result)), told.append)
+    report = process(Order(str(made.path), str(result)), told.append)
     assert (report.outcome, report.method) == (Outcome.REMOVED, Method.COMPUTED)
-    assert report.candidates[0].kind is Kind.FIXED
+    assert report.candidates[0].kind == Kind.FIXED
     assert report.check is not None
     assert report.check.residue_after < 0.1
     assert told == sorted(told)
@@ -57,45 +60,43 @@ def test_looking_and_removing_are_two_stages_with_a_file_between(tmp_path: Path)
     made = clips.make(tmp_path / "in.mkv")
     kept, result = tmp_path / "marks.npz", tmp_path / "out.mkv"
     overlay = tmp_path / "seen.png"
-    seen = detect(VideoOrder(str(made.path), marks=str(kept), overlay=str(overlay)), nothing)
+    seen = clips.detect(Order(str(made.path), overlay=str(overlay)), tmp_path)
     with Image.open(overlay) as drawn:
         assert drawn.size == (clips.WIDTH, clips.HEIGHT)
     assert [each.candidate for each in marks.load(str(kept))] == list(seen.candidates)
-    preview = tmp_path / "preview.png"
-    order = VideoOrder(str(made.path), str(result), marks=str(kept), codec=Codec.AV1, preview=str(preview))
-    report = remove(order, nothing)
-    assert (report.outcome, report.codec, report.candidates) == (Outcome.REMOVED, "av1", seen.candidates)
+    order = Order(str(made.path), str(result), codec=Codec.AV1)
+    report = clips.remove(order, tmp_path, seen)
+    assert (report.outcome, report.facts["codec"]) == (Outcome.REMOVED, "av1")
     assert clips.packets(result, "subtitle") == clips.packets(made.path, "subtitle") != []
     assert clips.stamps(result) == clips.stamps(made.path)
-    assert preview.exists()
+    assert (tmp_path / Names.SIDES).exists()
     with pytest.raises(HintUnusable):
         marks.load(str(made.path))
     with pytest.raises(CandidateUnknown):
-        remove(VideoOrder(str(made.path), str(result), marks=str(kept), only=(7,)), nothing)
+        clips.detect(Order(str(made.path), candidates=(7,)), tmp_path)
 
 
 def test_a_clip_without_a_mark_is_left_alone(tmp_path: Path) -> None:
     made = clips.make(tmp_path / "in.mp4", marked=False)
     result = tmp_path / "out.mp4"
-    report = process(VideoOrder(str(made.path), str(result)), nothing)
+    report = process(Order(str(made.path), str(result)))
     assert (report.outcome, report.candidates, result.exists()) == (Outcome.NO_MARK, (), False)
 
 
 def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) -> None:
     made = clips.make(tmp_path / "in.mp4")
     result = tmp_path / "out.webm"
-    boxes = (Placed((100, 95, 150, 45)),)
-    keep = ((110, 95, 60, 45),)
-    order = VideoOrder(str(made.path), str(result), mode=Mode.MANUAL, boxes=boxes, keep=keep)
+    hint = Hint(boxes=[(100, 95, 150, 45)], keep=[(110, 95, 60, 45)])
+    order = Order(str(made.path), str(result), mode="MANUAL", hints=(hint,))
     report = process(order, nothing)
-    assert (report.outcome, report.codec) == (Outcome.REMOVED, "vp9")
+    assert (report.outcome, report.facts["codec"]) == (Outcome.REMOVED, "vp9")
     frame, was = clips.frames(result)[20], clips.frames(made.path)[20]
     stays, goes = made.mask.copy(), made.mask.copy()
     stays[:, 168:], goes[:, :174] = False, False
     assert clips.inside(frame, was, stays) > 25
     assert clips.inside(frame, made.clean[20], goes) > 25
     with pytest.raises(HintUnusable):
-        process(VideoOrder(str(made.path), str(result), boxes=(Placed((900, 0, 5, 5)),)), nothing)
+        process(Order(str(made.path), str(result), hints=(Hint(boxes=[(900, 0, 5, 5)]),)))
 
 
 @pytest.mark.parametrize(
@@ -110,10 +111,10 @@ def test_what_somebody_says_is_taken_off_and_what_is_kept_stays(tmp_path: Path) 
 )
 def test_a_mark_is_followed_over_the_picture(place: clips.Place, tmp_path: Path) -> None:  # W-03
     made = clips.make(tmp_path / "in.mp4", place=place)
-    kept, result = tmp_path / "marks.npz", tmp_path / "out.mp4"
-    seen = detect(VideoOrder(str(made.path), marks=str(kept)), nothing)
+    result = tmp_path / "out.mp4"
+    seen = clips.detect(Order(str(made.path)), tmp_path)
     assert [each.kind for each in seen.candidates] == [Kind.MOVING]
-    report = remove(VideoOrder(str(made.path), str(result), marks=str(kept)), nothing)
+    report = clips.remove(Order(str(made.path), str(result)), tmp_path, seen)
     assert (report.outcome, report.removed) == (Outcome.REMOVED, (1,)), report.reason
     assert np.mean(made.gained(result)) > 29
     assert min(made.gained(result)) > 20  # nowhere is it overlooked
@@ -122,39 +123,39 @@ def test_a_mark_is_followed_over_the_picture(place: clips.Place, tmp_path: Path)
 def test_a_mark_that_fades_is_taken_off_as_strong_as_it_is(tmp_path: Path) -> None:
     made = clips.make(tmp_path / "in.mp4", strength=lambda number: 0.5 + 0.5 * float(np.sin(number / 4)))
     result = tmp_path / "out.mp4"
-    report = process(VideoOrder(str(made.path), str(result)), nothing)
+    report = process(Order(str(made.path), str(result)))
     assert (report.outcome, report.candidates[0].kind) == (Outcome.REMOVED, Kind.FADING)
     assert np.mean(made.gained(result)) > 29
 
 
-@pytest.mark.parametrize("when", [Placed((100, 95, 150, 45), 1.2, 2.4), Placed((100, 95, 150, 45), frames=(15, 29))])
-def test_at_other_times_than_were_said_nothing_changes(when: Placed, tmp_path: Path) -> None:  # W-03
+@pytest.mark.parametrize("when", [{"seconds": (1.2, 2.4)}, {"frames": (15, 29)}])
+def test_at_other_times_than_were_said_nothing_changes(when: dict[str, Any], tmp_path: Path) -> None:  # W-03
     made = clips.make(tmp_path / "in.mp4")
     result = tmp_path / "out.mp4"
-    report = process(VideoOrder(str(made.path), str(result), mode=Mode.MANUAL, boxes=(when,)), nothing)
-    assert (report.outcome, report.candidates[0].spans) == (Outcome.REMOVED, ((1.2, 2.4),)), report.reason
+    report = process(Order(str(made.path), str(result), mode="MANUAL", hints=(FrameHint(boxes=[BOX], **when),)))
+    assert (report.outcome, report.candidates[0].seconds) == (Outcome.REMOVED, ((1.2, 2.4),)), report.reason
     was, gained = clips.frames(made.path), made.gained(result)
     stays = [clips.inside(frame, was[number], made.mask) for number, frame in enumerate(clips.frames(result))]
     assert [number for number, each in enumerate(stays) if each < 28] == list(range(15, 30))
     assert np.mean(gained[15:30]) > 27
-    for wrong in (Placed(when.box, 90.0), Placed(when.box, frames=(480, 500)), Placed(when.box, 2.0, 1.0)):
+    for wrong in ({"seconds": (90, END_SECONDS)}, {"frames": (480, 500)}, {"seconds": (2, 1)}):
         with pytest.raises(HintUnusable):
-            process(VideoOrder(str(made.path), str(result), boxes=(wrong,)), nothing)
+            process(Order(str(made.path), str(result), hints=(FrameHint(boxes=[BOX], **wrong),)))
 
 
 def test_only_what_the_written_file_shows_is_a_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-08
     made = clips.make(tmp_path / "in.mp4")
-    result, kept = tmp_path / "out.mp4", tmp_path / "marks.npz"
-    detect(VideoOrder(str(made.path), marks=str(kept)), nothing)
-    order = VideoOrder(str(made.path), str(result), marks=str(kept))
+    result = tmp_path / "out.mp4"
+    seen = clips.detect(Order(str(made.path)), tmp_path)
+    order = Order(str(made.path), str(result))
 
     def late(facts: Facts) -> Facts:
         return replace(facts, stamps=(*facts.stamps[:-1], facts.stamps[-1] + 700))
 
     with monkeypatch.context() as patched:
         patched.setattr(checking, "probe", lambda path: late(probe(path)))
-        report = remove(order, nothing)
-    assert (report.outcome, report.removed, result.exists()) == (Outcome.FAILED, (), False)
+        report = clips.remove(order, tmp_path, seen)
+    assert (report.outcome, report.removed) == (Outcome.FAILED, ())
     assert report.check is not None
     assert (report.check.remains, "another time" in str(report.reason)) == (False, True)
 
@@ -162,8 +163,8 @@ def test_only_what_the_written_file_shows_is_a_success(tmp_path: Path, monkeypat
         if percent >= 22:  # the way is chosen, and nothing is written yet
             monkeypatch.setattr(Eraser, "erase", lambda *_: None)
 
-    report = remove(order, spoil)
-    assert (report.outcome, report.removed, result.exists()) == (Outcome.FAILED, (), False)
+    report = clips.remove(order, tmp_path, seen, spoil)
+    assert (report.outcome, report.removed) == (Outcome.FAILED, ())
     assert report.check is not None
     assert (report.check.remains, report.check.residue_after > 0.8) == (True, True)
 
@@ -194,7 +195,7 @@ def test_the_command_takes_a_box_with_its_time(call: Call, tmp_path: Path) -> No
         assert (said.code != 0, says in " ".join((said.out + said.err).split())) == (True, True), said
     done = call("remove", str(made.path), "--box", "100,95,150,45@15f-29f", "--json")
     report = json.loads(done.out)
-    assert (report["outcome"], report["candidates"][0]["spans"]) == ("removed", [[1.2, 2.4]])
+    assert (report["outcome"], report["candidates"][0]["seconds"]) == ("removed", [[1.2, 2.4]])
 
 
 class Stopped(Exception):
@@ -209,7 +210,7 @@ def test_the_work_ends_when_progress_says_so(tmp_path: Path) -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        process(VideoOrder(str(made.path), str(tmp_path / "out.mp4")), stop)
+        process(Order(str(made.path), str(tmp_path / "out.mp4")), stop)
 
 
 def test_damaged_clips_are_named(tmp_path: Path) -> None:
@@ -221,14 +222,14 @@ def test_damaged_clips_are_named(tmp_path: Path) -> None:
         broken = tmp_path / f"{number}.mp4"
         broken.write_bytes(bytes_)
         with pytest.raises(ClipUnreadable):
-            process(VideoOrder(str(broken), str(tmp_path / "out.mp4")), nothing)
+            process(Order(str(broken), str(tmp_path / "out.mp4")))
     noise = bytearray(whole)
     rng = np.random.default_rng(1)
     for place in rng.integers(len(whole) // 4, len(whole) * 3 // 4, 40):
         noise[place] ^= 0xFF
     (tmp_path / "noisy.mp4").write_bytes(noise)
     with contextlib.suppress(ClipUnreadable):
-        process(VideoOrder(str(tmp_path / "noisy.mp4"), str(tmp_path / "out.mp4")), nothing)
+        process(Order(str(tmp_path / "noisy.mp4"), str(tmp_path / "out.mp4")))
 
 
 @pytest.mark.parametrize(
@@ -253,8 +254,8 @@ def test_clips_are_told_by_their_content(tmp_path: Path) -> None:
         ("e", b"", False),
     ):
         (tmp_path / name).write_bytes(head)
-        assert is_clip(tmp_path / name) is is_one
-    assert not is_clip(tmp_path)
+        assert (media_of(tmp_path / name) == "VIDEO") is is_one
+    assert media_of(tmp_path) == "IMAGE"
 
 
 def test_remove_takes_clips_from_the_command_line(call: Call, tmp_path: Path) -> None:
@@ -267,4 +268,4 @@ def test_remove_takes_clips_from_the_command_line(call: Call, tmp_path: Path) ->
     assert (done["outcome"], done["to"], failed["error"]) == ("removed", str(target / "in.mp4"), "clip_unreadable")
     assert {each.name for each in target.iterdir()} == {"in.mp4", "in.preview.png"}
     with pytest.raises(TargetUnusable):
-        confined_videos.carry_out(VideoOrder(str(made.path), str(tmp_path / "out.jpg")))
+        carry_out(Order(str(made.path), str(tmp_path / "out.jpg")))

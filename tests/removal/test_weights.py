@@ -15,9 +15,9 @@ from PIL import Image
 
 import headrace
 from headrace.removal.errors import ModelDamaged
-from headrace.removal.images.confined import carry_out
 from headrace.removal.images.eye import weights
-from headrace.removal.report import Order
+from headrace.removal.order import Order
+from headrace.removal.runner import carry_out
 
 
 def test_threads_that_come_together_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:

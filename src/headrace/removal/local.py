@@ -1,303 +1,218 @@
-"""One picture without a service: the same four stages that the service runs, one after the other, in a folder.
+"""One file without a service: the same four stages that the service runs, one after the other, in a folder.
 
-A file from anywhere may be made to harm: call ``process`` in a child process, as ``confined.carry_out`` does.
+A file from anywhere may be made to harm: call these in a child process, as ``runner.carry_out`` does.
 """
 
 import contextlib
 import ctypes
 import errno
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, UnidentifiedImageError
-
-from headrace.assets.heif.items import GENERAL_BRANDS, HEVC_BRANDS
 from headrace.errors import HeadraceError
-from headrace.removal import messages, stages
-from headrace.removal.errors import HintUnusable, PictureUnreadable, TargetUnusable
-from headrace.removal.images import animation, formats
-from headrace.removal.images.comparison import Triptych
-from headrace.removal.images.shared import FEWEST, MAX_VIEWS, MOST_BYTES
-from headrace.removal.images.stages import mark_of
-from headrace.removal.order import (
-    ENDINGS,
-    FailureCode,
-    Hint,
-    Names,
-    RemovalOrder,
-    Stage,
-    StageOrder,
-    StageReport,
-)
-from headrace.removal.paths import KINDS
-from headrace.removal.progress import Progress
-from headrace.removal.report import ManyOrder, ManyReport, MarkedRegion, Order, Removal, Report
-from headrace.removal.verdict import Verdict
+from headrace.removal import media, messages, stages
+from headrace.removal.documents.slides import legacy
+from headrace.removal.errors import PictureUnreadable, TargetUnusable
+from headrace.removal.images.shared import MAX_HELD_BYTES, MAX_VIEWS, MIN_VIEWS
+from headrace.removal.order import FailureCode, Names, Order, Progress, Stage, StageOrder
+from headrace.removal.report import Report
 
-MAX_PIXELS = 250_000_000
-# How far the work is, in percent, when a stage ends.
-_PREPARED, _DETECTED, _INPAINTED, _PACKAGED = 5, 45, 85, 100
+# How far the work is, in percent, when a stage begins and ends.
+_PERCENTS = {
+    Stage.PREPROCESSING: (0, 5),
+    Stage.DETECTING: (5, 45),
+    Stage.INPAINTING: (45, 85),
+    Stage.PACKAGING: (85, 100),
+}
 _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-_ORIENTATION, _FIRST_SIDEWAYS = 274, 5
 # The service's messages name the fields of its API.
 _MESSAGES = {
-    FailureCode.NO_MARK: "No mark was seen. If there is one, draw a box around it (--box).",
-    FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Say which region is the "
-    "mark (--only, as `headrace detect` numbers them) or where it is (--box).",
+    FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box).",
+    FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
+    "then name it with `--only`, or draw a box around it (--box).",
     FailureCode.MARK_REMAINS: "The mark could not be taken off without leaving a trace. Draw it (--mask).",
+}
+# In a document nothing can be drawn.
+_DOCUMENT_MESSAGES = {
+    FailureCode.NO_MARK: "No mark was found.",
+    FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
+    "then name the marks with `--only`.",
 }
 
 
 def process(order: Order, progress: Progress, scratch: Callable[[], Path]) -> Report:
     """Look for a mark, and take it off if a result is asked for. Files of the work lie in the folder of ``scratch``.
 
-    Overwrites the files that the order names. Raises ``PictureUnreadable``,
-    ``HintUnusable``, ``CandidateUnknown``, ``TargetUnusable`` and ``ModelDamaged``.
+    Overwrites the files that the order names; a result that is not good is not left there. ``progress`` receives
+    percents, many times a second; what it raises ends the work. Raises the errors of ``errors`` that are of the file.
     """
-    return _Job(order, scratch()).process(progress)
+    return _Run(order, scratch()).process(progress)
 
 
-def process_many(many: ManyOrder, progress: Progress, scratch: Callable[[], Path]) -> ManyReport:
+def process_batch(orders: Sequence[Order], progress: Progress, scratch: Callable[[], Path]) -> list[Report | None]:
     """Take the mark that pictures of one size have in common off each of them, as the service does with one batch.
 
     Pictures that cannot be read, and those whose group has no mark in common, get no report: they are left to be done
     alone.
     """
+    from headrace.removal.images.files import still_size
+
     folder = scratch()
     sizes: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for number, order in enumerate(many.orders):
-        size = _still_size(order.source)
+    for number, order in enumerate(orders):
+        size = still_size(order.source)
         if size is not None:
             sizes[size].append(number)
-    groups = {size: numbers for size, numbers in sizes.items() if len(numbers) >= FEWEST}
+    groups = {size: numbers for size, numbers in sizes.items() if len(numbers) >= MIN_VIEWS}
     total = sum(len(numbers) for numbers in groups.values())
-    reports: list[Report | None] = [None] * len(many.orders)
+    reports: list[Report | None] = [None] * len(orders)
     done = 0
     for (width, height), numbers in groups.items():
         matte: Path | None = None
-        most = min(MAX_VIEWS, MOST_BYTES // max(1, 3 * width * height))
+        most = min(MAX_VIEWS, MAX_HELD_BYTES // max(1, 3 * width * height))
         for number in numbers:
             start = 100 * done // total
             done += 1
             part = _part(progress, start, 100 * done // total)
-            others = [many.orders[other].source for other in numbers if other != number][:most]
+            others = [orders[other].source for other in numbers if other != number][:most]
+            (place := folder / str(number)).mkdir()
             try:
-                job = _Job(many.orders[number], _subfolder(folder, number), batch=[] if matte else others, matte=matte)
-                reports[number] = job.process(part)
+                run = _Run(orders[number], place, views=[] if matte else others, matte=matte)
+                reports[number] = run.process(part)
             except PictureUnreadable:  # reported when its own turn comes
                 continue
-            matte = matte or job.learned
+            matte = matte or run.learned
             if matte is None:
                 break  # the pictures have nothing in common: learning again would find the same
     progress(100)
-    return ManyReport(tuple(reports))
+    return reports
 
 
-def _subfolder(folder: Path, number: int) -> Path:
-    made = folder / str(number)
-    made.mkdir()
-    return made
-
-
-def _still_size(source: str) -> tuple[int, int] | None:
-    """As the picture is shown; None for an animation and what cannot be read."""
-    try:
-        with Image.open(source) as opened:
-            if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
-                return None
-            turned = opened.getexif().get(_ORIENTATION, 1) >= _FIRST_SIDEWAYS
-            return opened.size[::-1] if turned else opened.size
-    except (Image.DecompressionBombError, *formats.BROKEN):
-        return None
-
-
-class _Job:
+class _Run:
     """One order, and what its stages have found so far."""
 
-    def __init__(self, order: Order, folder: Path, *, batch: Sequence[str] = (), matte: Path | None = None) -> None:
-        self._order = order
-        self._folder = folder
-        kind, frames = _kind_of(order)
-        self._animated = frames > 1
-        if frames > 1 and order.strength != 1:
-            raise HintUnusable("Of animations all of the change is made: leave out --strength.")
-        views = [f"view.{number}" for number in range(len(batch))]
-        self._stage_order = _stage_order(order, kind, frames, folder, views=views, shared=bool(batch or matte))
-        files = [(Names.SOURCE, order.source), (Names.MASK, order.drawn), (Names.MATTE, matte)]
-        for name, path in [*files, *zip(views, batch, strict=True)]:
+    def __init__(self, order: Order, folder: Path, *, views: Sequence[str] = (), matte: Path | None = None) -> None:
+        order = _described(order)
+        names = [f"view.{number}" for number in range(len(views))]
+        for name, path in [(Names.MATTE, matte), *zip(names, views, strict=True)]:
             if path is not None:
                 (folder / name).symlink_to(Path(path).resolve())
+        self._order = StageOrder(
+            order, Stage.PREPROCESSING, str(folder), views=names, same_mark=bool(views or matte), whole=True
+        )
 
     @property
     def learned(self) -> Path | None:
         """The file of the mark that the pictures of a batch have in common, if there is one."""
-        matte = Path(self._stage_order.path(Names.MATTE))
+        matte = Path(self._order.path(Names.MATTE))
         return matte if matte.exists() else None
 
     def process(self, progress: Progress) -> Report:
         began = time.monotonic()
-        facts = self._run(Stage.PREPROCESSING, progress, 0, _PREPARED).facts
-        found = self._run(Stage.DETECTING, progress, _PREPARED, _DETECTED)
-        self._stage_order = replace(self._stage_order, earlier=found.facts)
-        if self._order.mask is not None and self._has_mark():
-            with writing(self._order.mask):
-                mask = mark_of(self._stage_order).tight
-                Image.fromarray(mask).convert("L").save(self._order.mask, "PNG")
-        removal = None if self._order.result is None else self._remove(found, progress)
-        progress(_PACKAGED)
-        return Report(
-            width=facts["width"],
-            height=facts["height"],
-            score=found.facts["score"],
-            regions=tuple(_region(each) for each in found.candidates),
-            covered=found.facts["covered"],
-            seconds=round(time.monotonic() - began, 3),
-            removal=removal,
-        )
+        whole = Report()
+        for stage in Stage if self._order.order.result is not None else (Stage.PREPROCESSING, Stage.DETECTING):
+            report = self._run(stage, progress)
+            whole = _joined(whole, report, self._order.order)
+            if report.refused is not None:
+                break
+        order = self._order.order
+        if whole.refused is not None and order.result is not None:
+            Path(order.result).unlink(missing_ok=True)
+        progress(100)
+        if order.result is None:  # what would have to be asked is no refusal yet
+            whole = replace(whole, refused=None, reason=None)
+        return replace(whole, facts={**whole.facts, "seconds": round(time.monotonic() - began, 3)})
 
-    def _has_mark(self) -> bool:
-        return any(Path(self._stage_order.path(name)).exists() for name in (Names.DETECTION, Names.MATTE))
-
-    def _run(self, stage: Stage, progress: Progress, start: int, end: int) -> StageReport:
-        try:
-            report = stages.run(replace(self._stage_order, stage=stage), _part(progress, start, end))
-        except HeadraceError as exc:
-            message = exc.message.replace(f"{self._folder}/{Names.SOURCE}", self._order.source)
-            raise type(exc)(message.replace(f"{self._folder}/", "")) from exc
-        except OSError as exc:
-            if exc.errno not in _DISK_FULL:
-                raise
-            raise TargetUnusable(f"{self._order.result} could not be written: {exc.strerror}") from exc
+    def _run(self, stage: Stage, progress: Progress) -> Report:
+        self._order = replace(self._order, stage=stage)
+        start, end = _PERCENTS[stage]
+        with self._named():
+            self._before(stage)
+            report = stages.run(self._order, _part(progress, start, end))
+            if stage is Stage.DETECTING:
+                found = {**report.facts, "candidates": [asdict(each) for each in report.candidates]}
+                self._order = replace(self._order, earlier=found)
+            if report.refused is None or stage is Stage.DETECTING:
+                self._after(stage, report)
         progress(end)
         _give_back_memory()
         return report
 
-    def _remove(self, found: StageReport, progress: Progress) -> Removal:
-        if found.refused is not None:
-            return _refusal(found)
-        solved = self._run(Stage.INPAINTING, progress, _DETECTED, _INPAINTED)
-        if solved.refused is not None:
-            return _refusal(solved)
-        packed = self._run(Stage.PACKAGING, progress, _INPAINTED, _PACKAGED)
-        if packed.refused is not None:
-            return _refusal(packed)
-        self._deliver()
-        facts = {**solved.facts, **packed.facts}
-        return Removal(
-            removed=True,
-            reason=None,
-            confidence=facts["confidence"],
-            poor=facts["verdict"] != Verdict.CLEAN,
-            computed=facts["computed"],
-            invented=facts["invented"],
-            warnings=tuple(facts.get("warnings", ())),
-            doubt=facts.get("doubt"),
-            verdict=Verdict(facts["verdict"]),
-        )
+    def _before(self, stage: Stage) -> None:
+        if stage is Stage.DETECTING and self._order.order.format == "ppt":
+            legacy.convert(self._order.order.source, self._order.path(Names.CONVERTED))
 
-    def _deliver(self) -> None:
-        """The result and the comparison, where the order wants them."""
-        assert self._order.result is not None
-        written = self._stage_order.path(self._stage_order.result)
-        with writing(self._order.result):
-            shutil.copyfile(written, self._order.result)
-        if self._order.compare is not None:
-            before, after = (self._first_frame(path) for path in (self._stage_order.path(Names.SOURCE), written))
-            with writing(self._order.compare):
-                Triptych.of(before, mark_of(self._stage_order).tight).save(self._order.compare, after)
+    def _after(self, stage: Stage, report: Report) -> None:
+        """Files that the command wants, and the service makes elsewhere or not at all."""
+        order = self._order.order
+        if Names.CLEANED in report.keeps and order.result is not None:
+            legacy.convert(self._order.path(Names.CLEANED), self._order.path("result.ppt"))
+            with writing(order.result):
+                Path(order.result).write_bytes(Path(self._order.path("result.ppt")).read_bytes())
+        if order.media != "IMAGE":
+            return
+        from headrace.removal.images import files
 
-    def _first_frame(self, path: str) -> Any:
-        if self._animated:
-            return animation.read(path).frames[0]
-        return formats.read(path)[0]
+        if stage is Stage.DETECTING and order.found_mask is not None:
+            with writing(order.found_mask):
+                files.save_mask(self._order, order.found_mask)
+        if stage is Stage.PACKAGING and order.comparison is not None:
+            with writing(order.comparison):
+                files.save_comparison(self._order, order.comparison)
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Errors name the file that the user named."""
+        order = self._order.order
+        try:
+            yield
+        except HeadraceError as exc:
+            message = exc.message.replace(self._order.path(Names.CONVERTED), order.source)
+            raise type(exc)(message.replace(f"{self._order.folder}/", "")) from exc
+        except OSError as exc:
+            if exc.errno not in _DISK_FULL:
+                raise
+            raise TargetUnusable(f"{order.result} could not be written: {exc.strerror}") from exc
 
 
-def _kind_of(order: Order) -> tuple[str, int]:
-    """The kind of the result and the number of frames. Raises ``PictureUnreadable`` and ``TargetUnusable``."""
-    name = Path(order.source).name
-    _register_heic(order.source)
-    Image.MAX_IMAGE_PIXELS = None  # checked here, with a message of our own
-    try:
-        with Image.open(order.source) as opened:
-            width, height = opened.size
-            kind, frames = "JPEG" if opened.format == "MPO" else opened.format or "PNG", 1
-        if width * height > MAX_PIXELS:
-            raise PictureUnreadable(
-                f"{name} has {width * height / 1e6:,.0f} megapixels: {MAX_PIXELS / 1e6:,.0f} are the most. Make it "
-                "smaller first."
-            )
-        if animation.is_animated(order.source):
-            film = animation.read(order.source)
-            kind, frames = film.kind, len(film.frames)
-    except animation.TooLong as exc:
-        raise PictureUnreadable(str(exc)) from exc
-    except UnidentifiedImageError as exc:
-        raise PictureUnreadable(f"{name} is no picture, clip, PDF or deck of slides.") from exc
-    except formats.BROKEN as exc:
-        raise PictureUnreadable(f"{order.source} is not a picture that can be read: {exc}") from exc
-    if order.result is None:
-        return kind, frames
-    wanted = KINDS.get(Path(order.result).suffix.lower(), kind)
-    if frames > 1 and wanted != kind:
-        raise TargetUnusable(f"An animated {kind} stays one: let --to end in .{ENDINGS[kind.lower()]}.")
-    return wanted, frames
+def _described(order: Order) -> Order:
+    """With the kind of media, and the formats of source and result."""
+    order = replace(order, media=order.media or media.media_of(order.source))
+    if order.media == "IMAGE":
+        from headrace.removal.images.files import described
+
+        return described(order)
+    if order.media == "VIDEO":
+        return order
+    # Options that a command gives for all of its files: in a document a mark is an object, not pixels.
+    order = replace(order, hints=(), mask=None)
+    written = "ppt" if order.result is not None and Path(order.result).suffix.lower() != ".pptx" else "pptx"
+    kind = media.document_of(order.source)
+    return replace(order, format=kind, output_format=written if kind == "ppt" else kind)
 
 
-def _register_heic(source: str) -> None:
-    with contextlib.suppress(OSError), Path(source).open("rb") as file:
-        head = file.read(12)
-        if head[4:8] == b"ftyp" and head[8:12] in HEVC_BRANDS | GENERAL_BRANDS:
-            from headrace.assets.heif import plugin  # loads Pillow, which other media do not need
-
-            plugin.register()
+def _joined(whole: Report, report: Report, order: Order) -> Report:
+    """What all stages so far have found and done."""
+    facts = {"clip": report.facts} if order.media == "VIDEO" and not whole.facts else report.facts
+    reason = report.reason
+    if report.refused is not None and reason is None:
+        own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _MESSAGES
+        reason = own.get(report.refused) or _MESSAGES.get(report.refused) or messages.MESSAGES[report.refused]
+    removed: dict[str, Any] = {}
+    if "confidence" in report.facts and report.refused is None:
+        chosen = order.candidates or [each.id for each in whole.candidates if each.certain]
+        removed = {"removed": list(chosen)}
+    return Report(
+        {**whole.facts, **facts, **removed}, whole.candidates or report.candidates, [], report.refused, reason
+    )
 
 
 def _part(progress: Progress, start: int, end: int) -> Progress:
     return lambda percent: progress(start + (end - start) * percent // 100)
-
-
-def _stage_order(order: Order, kind: str, frames: int, folder: Path, *, views: list[str], shared: bool) -> StageOrder:
-    wanted = RemovalOrder(
-        asset_id="",
-        sha256="",
-        format=kind.lower(),
-        units=1,
-        output_format=kind.lower(),
-        quality="HIGH" if order.thorough else "STANDARD",
-        hints=[Hint(boxes=list(order.boxes), keep=list(order.keep))] if order.boxes or order.keep else [],
-        mask_asset_id=None if order.drawn is None else "drawn",
-        candidates=list(order.only),
-        accept_poor=True,  # the report says so, and the caller decides
-        frames=frames,
-        batch_id="local" if shared else None,
-    )
-    return StageOrder(
-        "IMAGE",
-        Stage.PREPROCESSING,
-        str(folder),
-        wanted,
-        threads=order.threads,
-        least_score=order.least_score,
-        strength=order.strength,
-        views=views,
-    )
-
-
-def _region(candidate: dict[str, Any]) -> MarkedRegion:
-    left, top, width, height = candidate["box"]
-    return MarkedRegion(left, top, width, height, candidate["score"], candidate["certain"])
-
-
-def _refusal(report: StageReport) -> Removal:
-    assert report.refused is not None
-    reason = report.facts.get("reason") or _MESSAGES.get(report.refused, messages.MESSAGES[report.refused])
-    review = report.refused is FailureCode.NEEDS_REVIEW
-    return Removal(False, reason, report.facts.get("confidence", 0.0), False, 0, 0, (), needs_review=review)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,8 @@ from headrace.removal.errors import (
     HintUnusable,
     PictureUnreadable,
 )
-from headrace.removal.order import FailureCode, RemovalOrder, StageReport, paid_seconds
+from headrace.removal.order import FailureCode, RemovalOrder, paid_seconds
+from headrace.removal.report import Report
 from headrace.tasks.errors import Fatal
 
 MESSAGES: dict[FailureCode, str] = {
@@ -77,7 +78,7 @@ def require_as_paid(inspected: Mapping[str, Any], clip: Mapping[str, Any]) -> No
         )
 
 
-def refusal(report: StageReport, order: RemovalOrder) -> Fatal:
+def refusal(report: Report, order: RemovalOrder) -> Fatal:
     assert report.refused is not None
     message = report.reason if report.refused is FailureCode.DAMAGED else None
     if report.refused is FailureCode.NO_MARK and _was_shown(order):

@@ -1,16 +1,18 @@
-"""What is ordered, and what one stage of it is given and gives."""
+"""What is ordered, and what one stage of it receives."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+Progress = Callable[[int], object]  # receives percents; an exception from it ends the work
 Quality = Literal["STANDARD", "HIGH"]
 Mode = Literal["AUTO", "MANUAL"]
-Number = Annotated[int, Field(ge=0, le=1_000_000)]
-Side = Annotated[int, Field(ge=1, le=1_000_000)]
+MAX_SIDE = 1_000_000
+Number = Annotated[int, Field(ge=0, le=MAX_SIDE)]
+Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
 Rectangle = tuple[Number, Number, Side, Side]  # left, top, width, height
 Corner = tuple[Number, Number]
 Polygon = Annotated[list[Corner], Field(min_length=3, max_length=500)]
@@ -18,8 +20,18 @@ Span = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]  # first 
 
 # A second with more frames is priced by its frames: a clip whose timestamps were scaled down is the same work.
 MAX_PRICED_FRAMES_PER_SECOND = 30
-MOST_HINTS = 200
-MOST_CANDIDATES = 50
+MAX_HINTS = 200
+MAX_CANDIDATES = 50
+END_SECONDS = 1e9  # of a hint: until the end of the clip
+
+
+class Codec(StrEnum):
+    """How a clip's picture is packed. AUTO is as the source, where browsers play that and an encoder is installed."""
+
+    AUTO = "auto"
+    H264 = "h264"
+    AV1 = "av1"
+    VP9 = "vp9"
 
 
 class Stage(StrEnum):
@@ -64,12 +76,12 @@ class Hint(BaseModel):
 
     boxes: Annotated[
         list[Rectangle],
-        Field(max_length=MOST_HINTS, description="The mark is in these alone: left, top, width, height."),
+        Field(max_length=MAX_HINTS, description="The mark is in these alone: left, top, width, height."),
     ] = []
     polygons: Annotated[
-        list[Polygon], Field(max_length=MOST_HINTS, description="The same by corners: across, down.")
+        list[Polygon], Field(max_length=MAX_HINTS, description="The same by corners: across, down.")
     ] = []
-    keep: Annotated[list[Rectangle], Field(max_length=MOST_HINTS, description="Nothing in these changes.")] = []
+    keep: Annotated[list[Rectangle], Field(max_length=MAX_HINTS, description="Nothing in these changes.")] = []
     pages: Annotated[
         Span | None, Field(description="Of documents, the pages it is for, from 1, both ends in; left out: all.")
     ] = None
@@ -77,6 +89,22 @@ class Hint(BaseModel):
         tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)]] | None,
         Field(description="Of videos, from when to when it is for; left out: all the time."),
     ] = None
+
+    @property
+    def all_boxes(self) -> list[Rectangle]:
+        """The boxes, and those around the polygons."""
+        return [*self.boxes, *(_around(corners) for corners in self.polygons)]
+
+
+class FrameHint(Hint):
+    """A hint of the command, whose time may be said in frames."""
+
+    frames: Span | None = None  # in place of seconds: the first and the last, counted from 0, both in
+
+
+def _around(corners: Polygon) -> Rectangle:
+    xs, ys = [x for x, _ in corners], [y for _, y in corners]
+    return min(xs), min(ys), max(1, max(xs) - min(xs)), max(1, max(ys) - min(ys))
 
 
 def changed_pages(pages: Sequence[Span], hints: Sequence[Hint], *, named: bool) -> list[Span]:
@@ -115,27 +143,75 @@ class RemovalOrder(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class StageOrder:
-    """The order of one stage for a child: files lie in ``folder`` under the names of ``Names``."""
+class Order:
+    """What is to be done with one file: the same for every kind of media, for the command and for the service."""
 
-    media: str
+    source: str
+    result: str | None = None  # where the result goes; None: detect only
+    media: str | None = None  # IMAGE, PDF, PPT or VIDEO; None: by the file's content
+    format: str | None = None  # of the source; None: by the file's content
+    output_format: str | None = None  # None: by the result's ending, or else as the source
+    frames: int = 1  # more than one: an animated picture
+    quality: Quality = "STANDARD"
+    mode: Mode = "AUTO"
+    hints: tuple[FrameHint | Hint, ...] = ()
+    mask: str | None = None  # a picture of the same size that is white where the mark is
+    candidates: tuple[int, ...] = ()  # by number, from 1; none: all that are certain
+    pages: tuple[Span, ...] = ()  # of a document, that are changed; none: all
+    password: str | None = field(default=None, repr=False)
+    break_signature: bool = False
+    accept_poor: bool = False
+    least_score: float = 0.5  # regions of a picture with less stay, unless they are named
+    strength: float = 1.0  # how much of the change to a picture is made
+    codec: Codec = Codec.AUTO
+    threads: int = 2
+    force: bool = False  # replace files that are there
+    # Pictures for people, where the command writes them.
+    found_mask: str | None = None  # the pixels of the mark that was detected
+    overlay: str | None = None  # a page or frame with a box around each candidate
+    comparison: str | None = None  # before and after
+
+    @property
+    def has_place(self) -> bool:
+        """Whether the user said where the mark is."""
+        return self.mask is not None or any(hint.all_boxes for hint in self.hints)
+
+    @property
+    def keep(self) -> tuple[Rectangle, ...]:
+        return tuple(box for hint in self.hints for box in hint.keep)
+
+    @property
+    def page_ranges(self) -> list[Span]:
+        """The pages of a document that may change; none: all."""
+        return changed_pages(self.pages, self.hints, named=bool(self.candidates))
+
+    def takes_page(self, number: int) -> bool:
+        ranges = self.page_ranges
+        return not ranges or any(first <= number <= last for first, last in ranges)
+
+
+@dataclass(frozen=True, slots=True)
+class StageOrder:
+    """One stage of an order. Files that stages leave for each other lie in ``folder`` under the names of ``Names``."""
+
+    order: Order
     stage: Stage
     folder: str
-    order: RemovalOrder
-    threads: int = 2
     earlier: dict[str, Any] = field(default_factory=dict)  # what DETECTING found
-    password: str | None = field(default=None, repr=False)
     views: list[str] = field(default_factory=list)  # files with other pictures that have the same mark
-    least_score: float = 0.5  # regions of less stay, unless the order names them
-    strength: float = 1.0  # how much of the change is made
+    same_mark: bool = False  # whether it is learned from these, or was
+    # All stages run in one process, one after the other, for a command: what one leaves for the next stays in
+    # ``memory``, and nothing is drawn but what the order names.
+    whole: bool = False
+    memory: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def path(self, name: str) -> str:
         return f"{self.folder}/{name}"
 
     @property
     def result(self) -> str:
-        """The name of the result's file: its ending says what is written."""
-        return f"result.{ENDINGS[self.order.output_format]}"
+        assert self.order.result is not None
+        return self.order.result
 
 
 class Names(StrEnum):
@@ -154,17 +230,6 @@ class Names(StrEnum):
     PREVIEW = "preview.webp"
     COMPARISON = "comparison.jpg"
     HELD_BACK = "held_back.jpg"  # the same, small and stamped, of a poor result that the user may accept
-
-
-@dataclass(frozen=True, slots=True)
-class StageReport:
-    """What a stage found and did. ``refused`` is a code: the removal ends with it."""
-
-    facts: dict[str, Any] = field(default_factory=dict)  # for ``task_steps.detail``
-    candidates: list[dict[str, Any]] = field(default_factory=list)
-    keeps: list[str] = field(default_factory=list)  # files that later stages need
-    refused: FailureCode | None = None
-    reason: str | None = None
 
 
 ENDINGS = {

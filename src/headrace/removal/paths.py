@@ -10,11 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.removal.errors import PictureUnreadable, TargetExists, TargetUnusable
+from headrace.removal.media import document_of
 
 # The kinds that are written, by the ending of the file's name.
 KINDS = {
     ".jpg": "JPEG", ".jpeg": "JPEG", ".jfif": "JPEG", ".png": "PNG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF",
     ".bmp": "BMP", ".gif": "GIF", ".jp2": "JPEG2000", ".avif": "AVIF",
+}  # fmt: skip
+_CLIP_ENDINGS = (".mp4", ".m4v", ".mov", ".mkv", ".webm")
+_DOCUMENT_ENDINGS = {
+    "pdf": (".pdf",), "pptx": (".pptx", ".ppsx", ".potx", ".pptm"), "ppt": (".ppt", ".pps", ".pptx")
 }  # fmt: skip
 _DRAFT = re.compile(r"\.headrace-([0-9]+)-[0-9a-f]{12}(\..*)?")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -38,20 +43,20 @@ def require_source(source: Path) -> None:
         raise PictureUnreadable(f"The file is empty: {source}.")
 
 
-def require_result(target: Path, source: Path, *, force: bool) -> None:
-    """Raises unless the result can go there; in the place of the picture itself only with ``force``.
+def require_result(target: Path, source: Path, *, force: bool, media: str = "IMAGE") -> None:
+    """Raises unless the result can go there; in the place of the source itself only with ``force``.
 
-    An ending that is not known passes where it is the picture's own: what its content is decides then.
+    An ending that is not known passes where it is the source's own, but for clips: what its content is decides then.
     """
-    if target.suffix.lower() not in KINDS and target.suffix != source.suffix:
+    ending = target.suffix.lower()
+    if media == "IMAGE" and ending not in KINDS and target.suffix != source.suffix:
         raise TargetUnusable(
             f"{target} has an ending that is not known: let --to name a file that ends in {', '.join(KINDS)}."
         )
-    require_target(target, source, force=force)
-
-
-def require_target(target: Path, source: Path, *, force: bool, what: str = "picture") -> None:
-    """Raises unless a result of any kind can go there."""
+    endings = _CLIP_ENDINGS if media == "VIDEO" else _DOCUMENT_ENDINGS.get(document_of(source) or "", ())
+    if endings and ending not in endings and (media == "VIDEO" or target.suffix != source.suffix):
+        raise TargetUnusable(f"{target} has an ending of another kind: let it end in {', '.join(endings)}.")
+    what = {"IMAGE": "picture", "VIDEO": "clip"}.get(media, "document")
     _require_place(target)
     if target.exists() and not force:
         how = f"is the {what} itself" if target.samefile(source) else "exists"

@@ -1,101 +1,183 @@
-"""What is asked for one picture, and what was done with it."""
+"""What may be a mark in a file, and what was done with it: the same for every kind of media."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
-from headrace.removal.verdict import Verdict
+from headrace.removal.errors import CandidateUnknown
+from headrace.removal.order import FailureCode
 
-Rectangle = tuple[int, int, int, int]  # left, top, width, height, in pixels
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    source: str
-    result: str | None = None  # None: detect only
-    mask: str | None = None  # where the mark's pixels are written
-    threads: int = 2
-    least_score: float = 0.5
-    force: bool = False  # replace files that are there
-    boxes: tuple[Rectangle, ...] = ()  # the mark is in these alone
-    keep: tuple[Rectangle, ...] = ()  # nothing in these changes
-    drawn: str | None = None  # a picture that is white where the mark is
-    only: tuple[int, ...] = ()  # numbers of regions, from 1; none is all
-    strength: float = 1.0  # how much of the change is made
-    thorough: bool = False  # work on it twice
-    compare: str | None = None  # before, mask and after are written beside each other
+MIN_CLEAN_CONFIDENCE = 0.65
+MIN_CONFIDENCE = 0.5  # less is more likely bad than good: not charged
+MAX_LISTED_PAGES, MAX_LISTED_SPANS, MAX_LISTED_REASONS, MAX_TEXT_LETTERS = 100, 100, 6, 120
 
 
-@dataclass(frozen=True, slots=True)
-class ManyOrder:
-    """Pictures that may have the same mark."""
+class Outcome(StrEnum):
+    NO_MARK = "no_mark"
+    NEEDS_REVIEW = "needs_review"  # there are candidates, none certain: the user must name them
+    REMOVED = "removed"
+    FAILED = "failed"  # the check of the result found the mark, or damage
 
-    orders: tuple[Order, ...]  # one for each picture, each with a result
+
+class Verdict(StrEnum):
+    """One verdict on a result, for the command and the service: by its confidence and the check of the written file."""
+
+    CLEAN = "CLEAN"
+    LOOK = "LOOK"  # handed out and charged; worth a look
+    POOR = "POOR"  # not handed out, unless the order accepts poor results
+
+
+def of_confidence(confidence: float) -> Verdict:
+    if confidence < MIN_CONFIDENCE:
+        return Verdict.POOR
+    return Verdict.CLEAN if confidence >= MIN_CLEAN_CONFIDENCE else Verdict.LOOK
 
 
 class Method(StrEnum):
-    """Where the pixels under the mark come from."""
+    """Where the pixels under a mark come from."""
 
     COMPUTED = "computed"  # from what shines through
     INVENTED = "invented"  # filled in from around it
     BOTH = "both"
 
 
+class Box(NamedTuple):
+    """In pixels of the upright picture, or in points from the upper left corner of the page as it is shown."""
+
+    left: float
+    top: float
+    width: float
+    height: float
+
+
 @dataclass(frozen=True, slots=True)
-class MarkedRegion:
-    left: int
-    top: int
-    width: int
-    height: int
+class Candidate:
+    """What may be a mark."""
+
+    id: int  # from 1, the surest first; what an order names
+    kind: str  # region, text, path, picture, form, annotation, shape, fixed, moving …
+    method: str  # what spoke for it first
     score: float
     certain: bool  # removed unless the order names others
+    box: Box  # of what is on many pages or moves, where it is first
+    reasons: tuple[str, ...] = ()
+    text: str | None = None
+    pages: tuple[int, ...] = ()  # of a document, from 1
+    copies: int = 1  # over all pages
+    seconds: tuple[tuple[float, float], ...] = ()  # of a clip, in which it was seen, to the nearest sampled frames
+    backgrounds: int = 0  # different frames of a clip that it was seen over
+    opacity: float | None = None  # in a clip: the mean strength, 0 to 1
+
+    def listed(self) -> "Candidate":
+        """With no more than a list of candidates has room for."""
+        return replace(
+            self,
+            score=round(float(self.score), 4),
+            reasons=self.reasons[:MAX_LISTED_REASONS],
+            text=None if self.text is None else self.text[:MAX_TEXT_LETTERS],
+            pages=self.pages[:MAX_LISTED_PAGES],
+            seconds=self.seconds[:MAX_LISTED_SPANS],
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
-    """How taking the mark off went. ``reason`` says why nothing was ``removed``."""
+class Check:
+    """The written file held against the original."""
 
-    removed: bool
+    passed: bool
     reason: str | None
-    confidence: float
-    poor: bool  # of so little confidence that a person should look at it
-    computed: int  # pixels
-    invented: int
-    warnings: tuple[str, ...]  # what the file has lost
-    needs_review: bool = False  # a mark may be there, but the user must confirm it
-    doubt: str | None = None  # why it is poor, where more is known than its confidence
-    verdict: Verdict | None = None
+    residue_before: float  # how much of the mark is in the file: 1 is all of it
+    residue_after: float
+    changed_area: float | None = None  # the share of the picture or the pages that looks different
+    pages: int | None = None  # that were compared
+    frames: int | None = None  # that were compared
+    # Of a picture:
+    outline_left: float | None = None  # the share of the mark's outline
+    seen_on_flat: float | None = None  # the share of the mark's pixels on flat ground
+    untouched: bool | None = None  # whether everything else is as it was
+    untouched_db: float | None = None  # None: every other pixel is exactly as it was
+    # Of a clip:
+    remains: bool | None = None  # the mark, or some of it
+    seen_again: Box | None = None  # where a second look at the result finds some of it, as the clip is shown
+    seen_within: bool | None = None  # whether that is where the mark was, and not beside it
+    held_back: bool | None = None  # failed only a check that `accept_poor` waives: an order with it gets this file
+    worst_shot: float | None = None  # how much of the mark is in the shot that has most of it
 
-    @property
-    def method(self) -> Method | None:
-        if not self.removed:
-            return None
-        if not self.invented:
-            return Method.COMPUTED
-        return Method.BOTH if self.computed else Method.INVENTED
+    def figures(self) -> dict[str, Any]:
+        """What there is of it, for this kind of media."""
+        known = {name: value for name, value in asdict(self).items() if value is not None}
+        return known if self.untouched is None else known | {"untouched_db": self.untouched_db}
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found, and what was done if a result was asked for."""
+    """What a stage, or all of them, found and did. ``refused`` is a code: the removal ends with it."""
 
-    width: int
-    height: int
-    score: float  # the probability that there is a mark at all
-    regions: tuple[MarkedRegion, ...]  # the surest first
-    covered: float  # the share of the picture
-    seconds: float
-    removal: Removal | None = None
+    facts: dict[str, Any] = field(default_factory=dict)  # for ``task_steps.detail`` and ``--json``
+    candidates: tuple[Candidate, ...] = ()
+    keeps: list[str] = field(default_factory=list)  # files that later stages need
+    refused: FailureCode | None = None
+    reason: str | None = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """None: only looked for."""
+        if self.refused is not None:
+            ends = {FailureCode.NO_MARK: Outcome.NO_MARK, FailureCode.NEEDS_REVIEW: Outcome.NEEDS_REVIEW}
+            return ends.get(self.refused, Outcome.FAILED)
+        return None if self.verdict is None else Outcome.REMOVED
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """On the result; None where there is none."""
+        return None if self.refused is not None or "verdict" not in self.facts else Verdict(self.facts["verdict"])
+
+    @property
+    def poor(self) -> bool:
+        """Of so little confidence that a person should look at it."""
+        return self.verdict not in (None, Verdict.CLEAN)
+
+    @property
+    def removed(self) -> tuple[int, ...]:
+        """The candidates that were taken off."""
+        return tuple(self.facts.get("removed", ()))
+
+    @property
+    def check(self) -> Check | None:
+        figures = self.facts.get("check")
+        return None if figures is None else Check(**{"reason": None, **figures})
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the result has lost, or what was not searched."""
+        return tuple(self.facts.get("warnings", ()))
+
+    @property
+    def method(self) -> Method | None:
+        """Where the pixels come from, of a picture or a clip."""
+        if self.outcome is not Outcome.REMOVED:
+            return None
+        if "method" in self.facts:
+            return Method(self.facts["method"])
+        if not self.facts.get("invented"):
+            return Method.COMPUTED if "computed" in self.facts else None
+        return Method.BOTH if self.facts["computed"] else Method.INVENTED
 
     def as_json(self) -> dict[str, Any]:
         """One flat object, as ``--json`` prints it."""
-        fields = asdict(self)
-        removal: dict[str, Any] = fields.pop("removal") or {}
-        if self.removal is not None:
-            removal["method"] = self.removal.method
-        return {**fields, **removal}
+        done = {
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "removed": self.removed,
+            "method": self.method,
+            "poor": self.poor,
+            "needs_review": self.refused is FailureCode.NEEDS_REVIEW,
+        }
+        return {**self.facts, "candidates": [asdict(each) for each in self.candidates], **done}
 
 
-@dataclass(frozen=True, slots=True)
-class ManyReport:
-    reports: tuple[Report | None, ...]  # in the order of the pictures; None: left to be done alone
+def require_known(known: int, candidates: Sequence[int]) -> None:
+    """Raises ``CandidateUnknown`` for a number above that of the known ones."""
+    if candidates and max(candidates) > known:
+        raise CandidateUnknown(f"There is no candidate {max(candidates)}: there are {known}.")

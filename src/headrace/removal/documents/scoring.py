@@ -6,10 +6,12 @@ trait is enough, except that the file itself calls it a watermark.
 
 import math
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
-from headrace.removal.candidates import Method
 from headrace.removal.documents.words import Words, watermark_words
 
+# AUTO acts from the first score on; candidates under the second are not worth a person's look.
+MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.45
 _NAMED = 0.97
 _WORDS = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
 _SLANTED, _TRANSPARENT, _PALE, _LARGE, _CENTRED, _TILED = 0.3, 0.25, 0.15, 0.15, 0.1, 0.2
@@ -21,6 +23,14 @@ _SHORTEST = 3  # letters of a mark
 TRANSPARENT_BELOW = 0.85
 _SLANT_DEGREES, _LARGE_SPAN, _TILES = 8, 0.3, 4
 _TILED_ALL_OVER = 8  # copies a page, which nothing but a mark has if they are slanted and seen through
+
+
+class Evidence(StrEnum):
+    """What spoke for a candidate first."""
+
+    NAMED = "named"  # the file itself calls it a watermark
+    REPETITION = "repetition"  # the same on many pages, or many times on one
+    APPEARANCE = "appearance"  # how it looks: slanted, transparent, what it says
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +64,16 @@ class Traits:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Judgement:
     score: float
-    method: Method
+    method: Evidence
     reasons: tuple[str, ...]
 
 
-def judge(traits: Traits) -> Verdict:
+def judge(traits: Traits) -> Judgement:
     """A score from 0 to 1, and what spoke for and against."""
     if traits.named:
-        return Verdict(_NAMED, Method.NAMED, ("the file calls it a watermark",))
+        return Judgement(_NAMED, Evidence.NAMED, ("the file calls it a watermark",))
     words = watermark_words(traits.text)
     if traits.text and len(traits.text.replace(" ", "")) < _SHORTEST:
         traits = replace(traits, plain_shape=True)  # a sign on a map or in a formula
@@ -74,9 +84,9 @@ def judge(traits: Traits) -> Verdict:
         score = limit
         weighed.append((0.0, "that is not enough: " + _why_limited(traits)))
     repeated = traits.pages > 1 or traits.tiled
-    return Verdict(
+    return Judgement(
         round(min(max(score, 0.0), 0.95), 2),
-        Method.REPETITION if repeated else Method.APPEARANCE,
+        Evidence.REPETITION if repeated else Evidence.APPEARANCE,
         tuple(reason for _, reason in weighed),
     )
 

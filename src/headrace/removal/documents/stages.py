@@ -1,144 +1,146 @@
 """The stages of one document: a PDF or a presentation."""
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pypdfium2
 from numpy.typing import NDArray
 
-from headrace.removal.candidates import MOST_CANDIDATES as _MOST
-from headrace.removal.candidates import Candidate, DocumentOrder, DocumentReport, Mode, Outcome
-from headrace.removal.documents import job
-from headrace.removal.documents.job import DocumentKind
-from headrace.removal.documents.slides.job import CONVERTED
-from headrace.removal.errors import CandidateUnknown
-from headrace.removal.images.comparison import save_crops
-from headrace.removal.order import (
-    FailureCode,
-    Hint,
-    Names,
-    Rectangle,
-    RemovalOrder,
-    StageOrder,
-    StageReport,
-    changed_pages,
-)
+from headrace.removal import media
+from headrace.removal.documents.failure import NotCleaned
+from headrace.removal.documents.slides import legacy
+from headrace.removal.errors import DocumentSigned, DocumentUnreadable
+from headrace.removal.order import MAX_CANDIDATES, FailureCode, Hint, Names, Order, Progress, Rectangle, StageOrder
 from headrace.removal.previewing import write_preview
-from headrace.removal.progress import Progress
-from headrace.removal.verdict import Verdict
+from headrace.removal.report import Candidate, Check, Report, Verdict, require_known
 
 Picture = NDArray[np.uint8]
 
-_PAGE_SIDE = 1400.0  # pixels of the longer side of a page that is drawn for the comparison
+MAX_PAGE_SIDE_PX = 1400.0  # of a page that is drawn for the comparison
 
 
-def prepare(order: StageOrder, progress: Progress) -> StageReport:
+class Document(Protocol):
+    """A document that was read: what may be a mark in it, and how to clean it."""
+
+    format: str
+    pages: int
+    candidates: tuple[Candidate, ...]
+    warnings: list[str]
+
+    @property
+    def is_signed(self) -> bool: ...
+
+    def clean(self, chosen: Sequence[Candidate], order: Order, result: str, progress: Progress) -> Check: ...
+
+
+def prepare(order: StageOrder, progress: Progress) -> Report:
     """Whether it is a document; what is in it is read when marks are looked for."""
-    source = order.path(Names.SOURCE)
-    kind = job.recognise(Path(source))
+    source = order.order.source
+    kind = media.document_of(source)
     progress(50)
     if kind is None:
-        return StageReport(refused=FailureCode.UNREADABLE)
-    if kind is DocumentKind.OLD_SLIDES:
-        job.require_old_slides(source)
-    return StageReport({"format": str(kind)})
+        return Report(refused=FailureCode.UNREADABLE)
+    if kind == "ppt":
+        legacy.require_slides(source)
+    return Report({"format": kind})
 
 
-def detect(order: StageOrder, progress: Progress) -> StageReport:
-    report = job.process(DocumentOrder(_source(order), password=order.password), progress)
-    chosen = _chosen(report.candidates, order.order)
-    facts = {"pages": report.pages, "chosen": chosen, "warnings": _warnings(order, report)}
-    candidates = [_shown(each) for each in report.candidates[:_MOST]]
-    if chosen:
-        return StageReport(facts, candidates)
-    return StageReport(facts, candidates, refused=FailureCode.NEEDS_REVIEW if candidates else FailureCode.NO_MARK)
+def detect(order: StageOrder, progress: Progress) -> Report:
+    document = order.memory["document"] = _read(order, progress)
+    candidates = document.candidates
+    if order.order.overlay is not None and candidates:
+        _draw_overlay(document, order.order.overlay)
+    chosen = _chosen(candidates, order.order)
+    code = None if chosen else FailureCode.NEEDS_REVIEW if candidates else FailureCode.NO_MARK
+    facts = {"pages": document.pages, "chosen": chosen, "warnings": _warnings(order, document)}
+    return Report(facts, candidates[:MAX_CANDIDATES], refused=code)
 
 
-def inpaint(order: StageOrder, progress: Progress) -> StageReport:
+def inpaint(order: StageOrder, progress: Progress) -> Report:
     """Take off what was chosen, and hold the result against the original: page by page, object by object."""
     wanted = order.order
-    result = Names.CLEANED if _is_old(order) and wanted.output_format == DocumentKind.OLD_SLIDES else order.result
-    report = job.process(
-        DocumentOrder(
-            _source(order),
-            result=order.path(result),
-            mode=Mode.MANUAL,
-            only=tuple(order.earlier["chosen"]),
-            pages=tuple(changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates))),
-            password=order.password,
-            break_signature=wanted.break_signature,
-        ),
-        progress,
-    )
-    facts: dict[str, Any] = {"removed": list(report.removed), "warnings": _warnings(order, report)}
-    if report.check is not None:
-        facts |= {"check": asdict(report.check)}
-    if report.outcome is Outcome.REMOVED:
-        return StageReport(facts | {"verdict": Verdict.CLEAN}, keeps=[result])
-    return StageReport(facts, refused=_refusal(report), reason=report.reason)
+    document: Document = order.memory.pop("document", None) or _read(order, progress)
+    chosen = [each for each in document.candidates if each.id in order.earlier["chosen"]]
+    if document.is_signed:
+        if not wanted.break_signature:
+            raise DocumentSigned(
+                f"{wanted.source} is signed, and a change breaks that: allow it with --break-signature."
+            )
+        document.warnings.append("the signature does not hold any more")
+    result = order.path(Names.CLEANED) if _is_old(wanted) and wanted.output_format == "ppt" else order.result
+    try:
+        check = document.clean(chosen, wanted, result, progress)
+    except NotCleaned as exc:
+        return Report({"warnings": _warnings(order, document)}, refused=exc.code, reason=exc.reason)
+    facts: dict[str, Any] = {"warnings": _warnings(order, document), "check": check.figures()}
+    if check.passed:
+        facts |= {"removed": [each.id for each in chosen], "verdict": Verdict.CLEAN}
+        return Report(facts, keeps=[result.rpartition("/")[2]])
+    code = FailureCode.DAMAGED if check.residue_after <= 0 else FailureCode.MARK_REMAINS
+    return Report(facts, refused=code, reason=check.reason)
 
 
-def package(order: StageOrder, progress: Progress) -> StageReport:
-    result = order.path(order.result)
-    write_preview(result, order.order.output_format, order.path(Names.PREVIEW))
-    progress(50)
+def package(order: StageOrder, progress: Progress) -> Report:
+    """Pictures of the result."""
     facts: dict[str, Any] = {}
-    if order.media == "PDF":
-        number = _first_page(order)
-        before, after = (_drawn(path, number, order.password) for path in (order.path(Names.SOURCE), result))
+    wanted = order.order
+    if not order.whole:
+        write_preview(order.result, str(wanted.output_format), order.path(Names.PREVIEW))
+    progress(50)
+    if wanted.media != "PDF":
+        return Report(facts)
+    number = _first_page(order)
+    if not order.whole:
+        from headrace.removal.images.comparison import save_crops  # OpenCV takes long to load for a command
+
+        before, after = (_drawn(path, number, wanted.password) for path in (wanted.source, order.result))
         if before.shape == after.shape:
             save_crops(order.path(Names.COMPARISON), before, after, (before != after).any(2))
             facts["compared_page"] = number
-    return StageReport(facts)
+    if wanted.comparison is not None:
+        from headrace.removal.documents.pdf.overlay import draw_sides
+
+        draw_sides(wanted.source, order.result, wanted.comparison, password=wanted.password, number=number)
+    return Report(facts)
 
 
-def _is_old(order: StageOrder) -> bool:
-    return order.order.format == DocumentKind.OLD_SLIDES
+def _is_old(order: Order) -> bool:
+    return order.format == "ppt"
 
 
-def _warnings(order: StageOrder, report: DocumentReport) -> list[str]:
-    return [*report.warnings, CONVERTED] if _is_old(order) else list(report.warnings)
+def _read(order: StageOrder, progress: Progress) -> Document:
+    # Of old slides the file is read that they were converted to before.
+    source = order.path(Names.CONVERTED) if _is_old(order.order) else order.order.source
+    kind = media.document_of(source)
+    if kind == "pdf":
+        from headrace.removal.documents.pdf.document import PdfDocument
+
+        return PdfDocument(source, order.order.password, progress)
+    if kind == "pptx":
+        from headrace.removal.documents.slides.document import SlidesDocument
+
+        return SlidesDocument(source, progress)
+    raise DocumentUnreadable(f"{source} is neither a PDF nor a presentation.")
 
 
-def _source(order: StageOrder) -> str:
-    """The file that is worked on: of old slides, what they were converted to before."""
-    return order.path(Names.CONVERTED if _is_old(order) else Names.SOURCE)
+def _draw_overlay(document: Document, target: str) -> None:
+    from headrace.removal.documents.pdf.document import PdfDocument
+
+    if isinstance(document, PdfDocument):  # slides cannot be drawn here
+        document.draw_overlay(target)
 
 
-def _refusal(report: DocumentReport) -> FailureCode:
-    if report.outcome is Outcome.NO_MARK:
-        return FailureCode.NO_MARK
-    check = report.check
-    gone = check is not None and check.residue_after <= 0
-    return FailureCode.DAMAGED if gone else FailureCode.MARK_REMAINS
+def _warnings(order: StageOrder, document: Document) -> list[str]:
+    return [legacy.CONVERTED, *document.warnings] if _is_old(order.order) else list(document.warnings)
 
 
-def _shown(each: Candidate) -> dict[str, Any]:
-    box = each.box
-    return {
-        "id": each.id,
-        "kind": each.kind,
-        "method": str(each.method),
-        "score": round(each.score, 4),
-        "certain": each.certain,
-        "pages": list(each.pages[:100]),
-        "copies": each.copies,
-        "box": [box.left, box.top, box.width, box.height],
-        "text": None if each.text is None else each.text[:120],
-        "reasons": list(each.reasons)[:6],
-    }
-
-
-def _chosen(candidates: tuple[Candidate, ...], order: RemovalOrder) -> list[int]:
+def _chosen(candidates: tuple[Candidate, ...], order: Order) -> list[int]:
     """The candidates to take off: those that were named; those in a box; by itself only what is certain."""
-    known = {each.id for each in candidates}
-    if unknown := sorted(set(order.candidates) - known):
-        raise CandidateUnknown(f"There is no candidate {unknown[0]}: there are {len(known)}.")
+    require_known(len(candidates), order.candidates)
     if order.candidates:
         chosen = [each for each in candidates if each.id in order.candidates]
-    elif any(hint.boxes or hint.polygons for hint in order.hints):
+    elif order.has_place:
         chosen = [each for each in candidates if any(_is_in(each, hint) for hint in order.hints)]
     elif order.mode == "AUTO":
         chosen = [each for each in candidates if each.certain]
@@ -149,8 +151,7 @@ def _chosen(candidates: tuple[Candidate, ...], order: RemovalOrder) -> list[int]
 
 
 def _is_in(each: Candidate, hint: Hint) -> bool:
-    boxes = [*hint.boxes, *(_around(corners) for corners in hint.polygons)]
-    return _is_on(each, hint) and any(_overlap(each, box) for box in boxes)
+    return _is_on(each, hint) and any(_overlap(each, box) for box in hint.all_boxes)
 
 
 def _is_kept(each: Candidate, hint: Hint) -> bool:
@@ -169,18 +170,11 @@ def _overlap(each: Candidate, box: Rectangle) -> bool:
     return across > 0 and along > 0
 
 
-def _around(corners: list[tuple[int, int]]) -> Rectangle:
-    xs, ys = [x for x, _ in corners], [y for _, y in corners]
-    return min(xs), min(ys), max(1, max(xs) - min(xs)), max(1, max(ys) - min(ys))
-
-
 def _first_page(order: StageOrder) -> int:
     """The first page that has one of the marks and was to be changed."""
-    wanted = order.order
     chosen = set(order.earlier["chosen"])
-    ranges = changed_pages(wanted.pages, wanted.hints, named=bool(wanted.candidates))
     pages = sorted({page for each in order.earlier["candidates"] if each["id"] in chosen for page in each["pages"]})
-    changed = [page for page in pages if not ranges or any(first <= page <= last for first, last in ranges)]
+    changed = [page for page in pages if order.order.takes_page(page)]
     return int((changed or pages or [1])[0])
 
 
@@ -188,7 +182,7 @@ def _drawn(path: str, number: int, password: str | None) -> Picture:
     document = pypdfium2.PdfDocument(path, password=password)
     try:
         page = document[number - 1]
-        picture = page.render(scale=min(_PAGE_SIDE / max(*page.get_size(), 1.0), 4.0)).to_pil().convert("RGB")
+        picture = page.render(scale=min(MAX_PAGE_SIDE_PX / max(*page.get_size(), 1.0), 4.0)).to_pil().convert("RGB")
     finally:
         document.close()
     return np.asarray(picture)

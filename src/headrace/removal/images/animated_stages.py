@@ -16,65 +16,64 @@ from PIL import Image
 from headrace.removal.errors import PictureUnreadable
 from headrace.removal.images import animation, shared_stages
 from headrace.removal.images.animation import Animation
-from headrace.removal.images.comparison import save_crops
 from headrace.removal.images.eye import detecting, keeping
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.formats import BROKEN
-from headrace.removal.images.shared import FEWEST, take_off
+from headrace.removal.images.shared import MIN_VIEWS, take_off
 from headrace.removal.images.stages import (
-    accepted_verdict,
     candidates_of,
     changed_pixels,
     check,
+    checked_report,
     held_back,
     hints_of,
     least_score,
     mark_of,
-    refusal_of_check,
     refused,
     wanted_of,
+    with_verdict,
 )
 from headrace.removal.images.views import keeping as matte_keeping
 from headrace.removal.images.views.looking import spread
 from headrace.removal.images.views.solving import Matte
-from headrace.removal.order import FailureCode, Names, StageOrder, StageReport
-from headrace.removal.previewing import write_preview
-from headrace.removal.progress import Progress
-from headrace.removal.verdict import Verdict, of_confidence
+from headrace.removal.order import FailureCode, Names, Progress, StageOrder
+from headrace.removal.report import Check, Report, Verdict, of_confidence
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
-_VIEWS = 24  # frames that the mark is learnt from
-_FEWEST_OF_PALETTES = 12  # of them in a GIF: rounded to 256 colours, fewer leave dots along the mark's edges
-_VARIED = 8.0  # levels by which pixels must differ over the frames, on average, to tell of what lies over them
-_CHECKED = 12  # frames of the result that are held against the original
-_ROWS = 64  # at a time: over all views these take many times the room of a frame
+MAX_VIEWS = 24  # frames that the mark is learnt from
+MIN_PALETTE_VIEWS = 12  # of them in a GIF: rounded to 256 colours, fewer leave dots along the mark's edges
+MIN_VARIED_LEVELS = (
+    8.0  # levels by which pixels must differ over the frames, on average, to tell of what lies over them
+)
+MAX_CHECKED_FRAMES = 12  # frames of the result that are held against the original
+STRIP_ROWS = 64  # at a time: over all views these take many times the room of a frame
 
 
-def prepare(order: StageOrder, progress: Progress) -> StageReport:
+def prepare(order: StageOrder, progress: Progress) -> Report:
     film = _read(order)
     progress(60)
     hints_of(order, film.frames[0])
     width, height = film.size
-    return StageReport({"width": width, "height": height, "format": film.kind, "frames": len(film.frames)})
+    return Report({"width": width, "height": height, "format": film.kind, "frames": len(film.frames)})
 
 
-def detect(order: StageOrder, progress: Progress) -> StageReport:
+def detect(order: StageOrder, progress: Progress) -> Report:
     film = _read(order)
     hints = hints_of(order, film.frames[0])
     progress(10)
     views = _distinct(film.frames)
-    fewest = _FEWEST_OF_PALETTES if film.kind == "GIF" else FEWEST
-    if len(views) >= fewest and _variation(views) >= _VARIED and not order.order.candidates:
+    fewest = MIN_PALETTE_VIEWS if film.kind == "GIF" else MIN_VIEWS
+    if len(views) >= fewest and _variation(views) >= MIN_VARIED_LEVELS and not order.order.candidates:
         learnt = shared_stages.learn_from(views, order, hints, progress)
         if learnt is not None and _varied_under(views, learnt[0]) and all(_is_gone(view, learnt[0]) for view in views):
             matte_keeping.save(*learnt, order.path(Names.MATTE))
             return shared_stages.found(take_off(views[0], learnt[0]), learnt[1], "frames")
     # What moves is not in the middle of what each pixel shows; a mark is. If that is too blurred, a frame will do.
     for frame in (_middle(views), film.frames[len(film.frames) // 2]):
-        detection = detecting.detect(frame, threads=order.threads, hints=hints)
-        candidates = candidates_of(detection, order.least_score)
+        detection = detecting.detect(frame, threads=order.order.threads, hints=hints)
+        candidates = candidates_of(detection, order.order.least_score)
         chosen = wanted_of(detection, order.order)
         code = refused(chosen, order, listed=bool(candidates))
         if code is not FailureCode.NO_MARK:
@@ -82,10 +81,10 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     if chosen.regions:
         keeping.save(chosen, order.path(Names.DETECTION))
-    return StageReport(facts, candidates, [] if code else [Names.DETECTION], code)
+    return Report(facts, candidates, [] if code else [Names.DETECTION], code)
 
 
-def inpaint(order: StageOrder, progress: Progress) -> StageReport:
+def inpaint(order: StageOrder, progress: Progress) -> Report:
     film = _read(order)
     loose = mark_of(order).loose
     rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
@@ -101,7 +100,7 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
             cleaned.append(cleaned[-1])  # what stands still must not flicker
             continue
         done = clean(frame)
-        if isinstance(done, StageReport):
+        if isinstance(done, Report):
             return done
         picture, confidence, computed, invented = done
         cleaned.append(picture[here].copy())
@@ -116,51 +115,44 @@ def inpaint(order: StageOrder, progress: Progress) -> StageReport:
         return held_back(order, FailureCode.POOR_RESULT, facts, film.frames[0], after)
     with open(order.path(Names.FRAMES), "wb") as file:  # noqa: PTH123 - by a name, NumPy would add an ending
         np.savez_compressed(file, region=np.array(region), frames=np.stack(cleaned))
-    return StageReport(facts, keeps=[Names.FRAMES])
+    return Report(facts, keeps=[Names.FRAMES])
 
 
-def package(order: StageOrder, progress: Progress) -> StageReport:
+def package(order: StageOrder, progress: Progress) -> Report:
     film = _read(order)
     mark = mark_of(order)
     restored = _restored(order, film)
-    target = order.path(order.result)
+    target = order.result
     animation.write(film, restored, target)
     progress(50)
     written = animation.read(target)
-    facts = _checked(film, restored, written, mark, order)
+    checked = _checked(film, restored, written, mark, order)
     progress(80)
-    code = refusal_of_check(facts, order.order)
-    if code is FailureCode.MARK_REMAINS and facts["untouched"]:
-        return held_back(order, code, facts, film.frames[0], written.frames[0])
-    if code is not None:
-        return StageReport(facts, refused=code)
-    write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), film.frames[0], written.frames[0], mark.loose)
-    return StageReport(facts | accepted_verdict(facts, order.order))
+    return checked_report(order, checked, film.frames[0], written.frames[0], mark.loose)
 
 
 Cleaned = tuple[Picture, float, int, int]
 
 
-def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
+def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | Report]:
     matte, _ = matte_keeping.load(order.path(Names.MATTE))
 
-    def clean(frame: Picture) -> Cleaned | StageReport:
+    def clean(frame: Picture) -> Cleaned | Report:
         done = take_off(frame, matte)
         return done.picture, done.confidence, done.computed, done.invented
 
     return clean
 
 
-def _by_detection(order: StageOrder) -> Callable[[Picture], Cleaned | StageReport]:
+def _by_detection(order: StageOrder) -> Callable[[Picture], Cleaned | Report]:
     detections = [keeping.load(order.path(Names.DETECTION))]
-    least = least_score(order)
+    least = least_score(order.order)
 
-    def clean(frame: Picture) -> Cleaned | StageReport:
-        done = solve(frame, detections[-1], least_score=least, threads=order.threads)
+    def clean(frame: Picture) -> Cleaned | Report:
+        done = solve(frame, detections[-1], least_score=least, threads=order.order.threads)
         if done.refused is not None:
             code = FailureCode.NEEDS_REVIEW if done.needs_review else FailureCode.MARK_REMAINS
-            return StageReport({"reason": done.refused}, refused=code)
+            return Report(refused=code, reason=done.refused)
         # What was a mark in one frame is one in the next.
         detections[:] = [replace(detections[-1], confirmed=True)]
         return done.picture, done.confidence, done.inverted, done.filled
@@ -182,12 +174,12 @@ def _restored(order: StageOrder, film: Animation) -> list[Picture]:
 
 def _checked(
     film: Animation, restored: list[Picture], written: Animation, mark: shared_stages.Mark, order: StageOrder
-) -> dict[str, Any]:
+) -> Check:
     """The worst of some frames, and whether it lasts as long; equal frames may have become one."""
     shown = np.cumsum([0, *written.durations])
     starts = np.cumsum([0, *film.durations])
     found = []
-    for number in spread(len(film.frames), _CHECKED):
+    for number in spread(len(film.frames), MAX_CHECKED_FRAMES):
         at = min(int(np.searchsorted(shown, starts[number], side="right")) - 1, len(written.frames) - 1)
         # A palette of 256 colours may be too small for what several of them made together.
         kind = order.order.output_format if film.lossless and film.kind != "GIF" else "lossy"
@@ -197,17 +189,18 @@ def _checked(
             after = after.copy()
             after[hidden] = restored[number][hidden]
         found.append(check(before, changed_pixels(before, restored[number]), after, mark, kind))
-    figures = ("residue_after", "outline_left", "seen_on_flat")
-    worst = {name: max((each[name] for each in found), key=abs) for name in figures}
-    decibels = [each["untouched_db"] for each in found if each["untouched_db"] is not None]
+    decibels = [each.untouched_db for each in found if each.untouched_db is not None]
     lasts = sum(written.durations) == sum(film.durations) and written.loop == film.loop
-    return {
-        **found[0],
-        **worst,
-        "untouched_db": min(decibels) if decibels else None,
-        "untouched": lasts and all(each["untouched"] for each in found),
-        "frames": len(film.frames),
-    }
+    worst = replace(
+        found[0],
+        residue_after=max((each.residue_after for each in found), key=abs),
+        outline_left=max((each.outline_left or 0.0 for each in found), key=abs),
+        seen_on_flat=max((each.seen_on_flat or 0.0 for each in found), key=abs),
+        untouched_db=min(decibels) if decibels else None,
+        untouched=lasts and all(each.untouched for each in found),
+        frames=len(film.frames),
+    )
+    return with_verdict(worst)
 
 
 def _is_gone(view: Picture, matte: Matte) -> bool:
@@ -219,19 +212,21 @@ def _varied_under(views: list[Picture], matte: Matte) -> bool:
     """Whether the ground of the mark differs from frame to frame: where it stands still, nothing tells them apart."""
     rows, columns = np.flatnonzero(matte.loose.any(1)), np.flatnonzero(matte.loose.any(0))
     here = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    return _variation([view[here] for view in views]) >= _VARIED
+    return _variation([view[here] for view in views]) >= MIN_VARIED_LEVELS
 
 
 def _variation(views: list[Picture]) -> float:
     """By how many levels a pixel differs over the views, on average."""
-    strips = (np.std([view[top : top + _ROWS] for view in views], axis=0) for top in range(0, len(views[0]), _ROWS))
+    strips = (
+        np.std([view[top : top + STRIP_ROWS] for view in views], axis=0) for top in range(0, len(views[0]), STRIP_ROWS)
+    )
     return float(sum(strip.sum() for strip in strips)) / views[0].size
 
 
 def _middle(views: list[Picture]) -> Picture:
     middle = np.empty_like(views[0])
-    for top in range(0, len(middle), _ROWS):
-        middle[top : top + _ROWS] = np.median([view[top : top + _ROWS] for view in views], axis=0)
+    for top in range(0, len(middle), STRIP_ROWS):
+        middle[top : top + STRIP_ROWS] = np.median([view[top : top + STRIP_ROWS] for view in views], axis=0)
     return middle
 
 
@@ -240,12 +235,12 @@ def _distinct(frames: list[Picture]) -> list[Picture]:
         frames[0],
         *(after for before, after in pairwise(frames) if (before != after).any()),
     ]
-    return [different[number] for number in spread(len(different), _VIEWS)]
+    return [different[number] for number in spread(len(different), MAX_VIEWS)]
 
 
 def _read(order: StageOrder) -> Animation:
     Image.MAX_IMAGE_PIXELS = None  # what it declares was checked when it was uploaded
     try:
-        return animation.read(order.path(Names.SOURCE))
+        return animation.read(order.order.source)
     except (Image.DecompressionBombError, *BROKEN) as exc:
         raise PictureUnreadable(f"The file is not an animation that can be read: {exc}") from exc

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageSequence
 
-from headrace.removal.media import MOST_ANIMATED_PIXELS
+from headrace.removal.media import MAX_ANIMATED_PIXELS
 
 Picture = NDArray[np.uint8]  # H W 3
 Alpha = NDArray[np.uint8]  # H W
@@ -52,7 +52,7 @@ def read(source: str) -> Animation:
     """Raises ``TooLong``, and what Pillow raises."""
     with Image.open(source) as opened:
         count, kind = getattr(opened, "n_frames", 1), opened.format or ""
-        if count * opened.width * opened.height > MOST_ANIMATED_PIXELS:
+        if count * opened.width * opened.height > MAX_ANIMATED_PIXELS:
             raise TooLong(f"{count} frames of {opened.width} x {opened.height} pixels are more than can be worked on.")
         loop, stand_in = opened.info.get("loop"), bool(opened.info.get("default_image"))
         kept = {name: opened.info[name] for name in ("icc_profile", "xmp", "exif") if opened.info.get(name)}

@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from headrace.removal.progress import Progress
-from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
+from headrace.removal.order import Progress
+from headrace.removal.report import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 if TYPE_CHECKING:
     from headrace.removal.images.views.looking import Look
     from headrace.removal.images.views.solving import Matte
 
-FEWEST = 4  # pictures that tell of each other's mark
+MIN_VIEWS = 4  # pictures that tell of each other's mark
 MAX_VIEWS = 31  # other pictures that a mark is learned from: more add hardly anything
-MOST_BYTES = 900_000_000  # of pictures that are held at once
+MAX_HELD_BYTES = 900_000_000  # of pictures that are held at once
 # Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
 # second of each a result is poor, at the third it is not handed out.
 _LEFT, _TOGETHER = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
@@ -45,7 +45,7 @@ def learn(
     matte = plated.solve_plated(views, guess, plates)
     # A picture without the mark varies where it lies as if there were none: it would make it seem far weaker.
     with_mark = _with_mark(views, matte)
-    if FEWEST <= len(with_mark) < len(views):
+    if MIN_VIEWS <= len(with_mark) < len(views):
         matte = plated.solve_plated([views[number] for number in with_mark], guess, plates)
     progress(80)
     looked = {number: look for number, look in zip(numbers, looks, strict=True) if number in with_mark}

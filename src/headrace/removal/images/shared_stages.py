@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from headrace.removal.images import formats
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import LEAST_SCORE
-from headrace.removal.images.shared import FEWEST, TakenOff, learn, take_off
+from headrace.removal.images.shared import MIN_VIEWS, TakenOff, learn, take_off
 from headrace.removal.images.views import keeping
 from headrace.removal.images.views.solving import Matte
-from headrace.removal.order import Names, StageOrder, StageReport
-from headrace.removal.progress import Progress
+from headrace.removal.order import Names, Progress, StageOrder
+from headrace.removal.report import Box, Candidate, Report
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 _TIGHT = 0.05  # alpha from which on a pixel is the mark's
 
 
-def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> StageReport | None:
+def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> Report | None:
     """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
     learnt = order.path(Names.MATTE)
     if not Path(learnt).exists():
@@ -56,14 +56,11 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
     return found(done, score, "pictures")
 
 
-def found(done: TakenOff, score: float, method: str) -> StageReport:
+def found(done: TakenOff, score: float, method: str) -> Report:
     """What was learnt of the mark is kept beside the step."""
-    candidate = {
-        "id": 1, "kind": "region", "method": method, "score": round(score, 4), "pages": [], "text": None,
-        "box": list(done.box), "certain": True,
-    }  # fmt: skip
+    candidate = Candidate(id=1, kind="region", method=method, score=round(score, 4), certain=True, box=Box(*done.box))
     facts = {"score": round(score, 4), "covered": round(float(done.changed.mean()), 6), "shared": True}
-    return StageReport(facts, [candidate], [Names.MATTE])
+    return Report(facts, (candidate,), [Names.MATTE])
 
 
 def inpaint(order: StageOrder, picture: Picture) -> TakenOff:
@@ -85,7 +82,7 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
             continue
         if view.shape == picture.shape:
             views.append(view)
-    if len(views) < FEWEST:
+    if len(views) < MIN_VIEWS:
         return None
     return learn_from(views, order, hints, progress)
 
@@ -100,7 +97,7 @@ def learn_from(
         sorted(views, key=lambda view: view[::16, ::16].tobytes()),
         allowed=_allowed(hints, views[0].shape[:2]),
         least_score=0.0 if has_hints else LEAST_SCORE,
-        threads=order.threads,
+        threads=order.order.threads,
         progress=lambda percent: progress(10 + 70 * percent // 100),
     )
     return None if matte is None else (matte, score)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headrace.removal.errors import CandidateUnknown, HintUnusable, PictureUnreadable
+from headrace.removal.errors import HintUnusable, PictureUnreadable
 from headrace.removal.images import formats, shared_stages
 from headrace.removal.images.comparison import blended, read_mask, save_crops, save_unpaid
 from headrace.removal.images.eye import detecting, keeping
@@ -22,51 +22,50 @@ from headrace.removal.images.outline import left_of, seen_on_flat
 from headrace.removal.images.second_pass import with_second_pass
 from headrace.removal.images.shared_stages import Mark
 from headrace.removal.order import (
-    MOST_CANDIDATES,
+    MAX_CANDIDATES,
     FailureCode,
     Names,
-    RemovalOrder,
+    Order,
+    Progress,
     StageOrder,
-    StageReport,
 )
 from headrace.removal.previewing import write_preview
-from headrace.removal.progress import Progress
-from headrace.removal.verdict import Verdict, of_confidence
+from headrace.removal.report import Box, Candidate, Check, Report, Verdict, of_confidence, require_known
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
-LISTED_SCORE = 0.2  # regions of less are not worth a person's look
+MIN_LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
-_MOST_LEFT, _NOISIEST = 0.35, 0.95
-_MOST_SEEN = 0.12  # of the mark's pixels on flat ground
-_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
-_LOSSLESS = ("png", "tiff")
-_AROUND_PX = 16  # more than the blur of ``residue`` reaches
-_STRIP_ROWS = 512
+MAX_OUTLINE_RATIO, MAX_RESIDUE_RATIO = 0.35, 0.95
+MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
+MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
+LOSSLESS_FORMATS = ("png", "tiff")
+MARGIN_PX = 16  # more than the blur of ``residue`` reaches
+STRIP_ROWS = 512
 
 
-def prepare(order: StageOrder, progress: Progress) -> StageReport:
+def prepare(order: StageOrder, progress: Progress) -> Report:
     """Whether it can be worked on, and whether what was said of the mark fits it."""
     picture, original = _read(order)
     progress(60)
     hints_of(order, picture)
     height, width = picture.shape[:2]
     facts = {"width": width, "height": height, "format": original.kind, "losses": original.notes}
-    return StageReport(facts | {"transparency": original.transparency is not None})
+    return Report(facts | {"transparency": original.transparency is not None})
 
 
-def detect(order: StageOrder, progress: Progress) -> StageReport:
+def detect(order: StageOrder, progress: Progress) -> Report:
     picture, _ = _read(order)
     hints = hints_of(order, picture)
     progress(10)
-    if order.order.batch_id is not None:
+    if order.same_mark:
         shared = shared_stages.detect(order, picture, hints, progress)
         if shared is not None:
             return shared
-    detection = detecting.detect(picture, threads=order.threads, hints=hints)
+    detection = detecting.detect(picture, threads=order.order.threads, hints=hints)
     progress(90)
-    candidates = candidates_of(detection, order.least_score)
+    candidates = candidates_of(detection, order.order.least_score)
     chosen = wanted_of(detection, order.order)
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     code = refused(chosen, order, listed=bool(candidates))
@@ -75,53 +74,59 @@ def detect(order: StageOrder, progress: Progress) -> StageReport:
     keeps: list[str] = [] if code else [Names.DETECTION]
     if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
         keeps.append(Names.MATTE)
-    return StageReport(facts, candidates, keeps, code)
+    return Report(facts, candidates, keeps, code)
 
 
-def candidates_of(detection: Detection, least_score: float) -> list[dict[str, Any]]:
-    return [
-        {"id": number, "kind": "region", "method": "eye", "score": round(each.score, 4), "pages": [], "text": None,
-         "box": [each.left, each.top, each.width, each.height], "certain": each.score >= least_score}
-        for number, each in enumerate(detection.regions[:MOST_CANDIDATES], 1)
-        if each.score >= LISTED_SCORE or detection.confirmed
-    ]  # fmt: skip
+def candidates_of(detection: Detection, least_score: float) -> tuple[Candidate, ...]:
+    return tuple(
+        Candidate(
+            id=number,
+            kind="region",
+            method="eye",
+            score=round(each.score, 4),
+            certain=each.score >= least_score,
+            box=Box(each.left, each.top, each.width, each.height),
+        )
+        for number, each in enumerate(detection.regions[:MAX_CANDIDATES], 1)
+        if each.score >= MIN_LISTED_SCORE or detection.confirmed
+    )
 
 
-def least_score(order: StageOrder) -> float:
+def least_score(order: Order) -> float:
     """Regions of less stay, but for those that the order names."""
-    return 0.0 if order.order.candidates else order.least_score
+    return 0.0 if order.candidates else order.least_score
 
 
-def inpaint(order: StageOrder, progress: Progress) -> StageReport:
+def inpaint(order: StageOrder, progress: Progress) -> Report:
     picture, _ = _read(order)
     progress(5)
     if _is_shared(order):
         done = shared_stages.inpaint(order, picture)
         progress(95)
         facts: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
-        return _restored(order, picture, done.picture, facts | {"reason": done.refused, "doubt": done.doubt})
+        return _restored(order, picture, done.picture, facts | {"doubt": done.doubt}, done.refused)
     detection = keeping.load(order.path(Names.DETECTION))
-    high = order.order.quality == "HIGH" and not order.order.candidates  # a second look may see other candidates
+    wanted = order.order
+    high = wanted.quality == "HIGH" and not wanted.candidates  # a second look may see other candidates
     # An order that accepts poor results is held back nowhere: one copy less of a picture that may fill half the memory.
-    in_place = order.order.accept_poor and not high and order.strength == 1
-    least = least_score(order)
-    restoration = solve(picture, detection, least_score=least, in_place=in_place, threads=order.threads)
+    in_place = wanted.accept_poor and not high and wanted.strength == 1
+    least = least_score(wanted)
+    restoration = solve(picture, detection, least_score=least, in_place=in_place, threads=wanted.threads)
     if high:
         progress(50)
         hints = hints_of(order, picture)
-        restoration = with_second_pass(picture, restoration, hints, threads=order.threads, least_score=least)
-    if order.strength != 1 and restoration.refused is None:
-        restoration = replace(restoration, picture=blended(picture, restoration.picture, order.strength))
+        restoration = with_second_pass(picture, restoration, hints, threads=wanted.threads, least_score=least)
+    if wanted.strength != 1 and restoration.refused is None:
+        restoration = replace(restoration, picture=blended(picture, restoration.picture, wanted.strength))
     progress(95)
     facts = {
         "confidence": restoration.confidence,
         "computed": restoration.inverted,
         "invented": restoration.filled,
-        "reason": restoration.refused,
     }
     if restoration.refused is not None:
         code = FailureCode.NEEDS_REVIEW if restoration.needs_review else FailureCode.MARK_REMAINS
-        return StageReport(facts, refused=code)
+        return Report(facts, refused=code, reason=restoration.refused)
     return _restored(order, picture, restoration.picture, facts)
 
 
@@ -129,73 +134,72 @@ def _is_shared(order: StageOrder) -> bool:
     return bool(order.earlier.get("shared"))
 
 
-def _restored(order: StageOrder, picture: Picture, restored: Picture, facts: dict[str, Any]) -> StageReport:
+def _restored(
+    order: StageOrder, picture: Picture, restored: Picture, facts: dict[str, Any], doubt: str | None = None
+) -> Report:
     facts["verdict"] = of_confidence(facts["confidence"])
     if facts["verdict"] is Verdict.POOR and not order.order.accept_poor:
-        return held_back(order, FailureCode.POOR_RESULT, facts, picture, restored)
+        return held_back(order, FailureCode.POOR_RESULT, facts, picture, restored, doubt)
     # Quickly packed: it is read once more, and gone in a day.
     quickly = [cv2.IMWRITE_PNG_COMPRESSION, 1]
     if not cv2.imwrite(order.path(Names.RESTORED), cv2.cvtColor(restored, cv2.COLOR_RGB2BGR), quickly):
         raise OSError(errno.ENOSPC, "No space left for the picture")  # OpenCV does not say why
-    return StageReport(facts, keeps=[Names.RESTORED])
+    return Report(facts, keeps=[Names.RESTORED])
 
 
 def held_back(
-    order: StageOrder, code: FailureCode, facts: dict[str, Any], before: Picture, after: Picture
-) -> StageReport:
+    order: StageOrder,
+    code: FailureCode,
+    facts: dict[str, Any],
+    before: Picture,
+    after: Picture,
+    reason: str | None = None,
+) -> Report:
     """A result that is not handed out: its owner sees a small picture of it before accepting and paying for it."""
     save_unpaid(order.path(Names.HELD_BACK), [(before, after)])
-    return StageReport(facts, keeps=[Names.HELD_BACK], refused=code, reason=facts.get("reason"))
+    return Report(facts, keeps=[Names.HELD_BACK], refused=code, reason=reason)
 
 
-def package(order: StageOrder, progress: Progress) -> StageReport:
+def package(order: StageOrder, progress: Progress) -> Report:
     picture, original = _read(order)
     mark = mark_of(order)
     restored = _plain(order.path(Names.RESTORED))
     changed = changed_pixels(picture, restored)
-    target = order.path(order.result)
+    target = order.result
     formats.write(restored, original, target, formats.kind_of_result(target, original))
     del restored  # pictures may fill half the memory
     progress(40)
     written, _ = formats.read(target)
-    facts = check(picture, changed, written, mark, order.order.output_format)
-    if not facts["untouched"] and formats.write_lossless(_plain(order.path(Names.RESTORED)), original, target):
+    checked = check(picture, changed, written, mark, order.order.output_format)
+    if not checked.untouched and formats.write_lossless(_plain(order.path(Names.RESTORED)), original, target):
         # Packed with losses, a detailed picture differs everywhere.
         written, _ = formats.read(target)
-        facts = check(picture, changed, written, mark, order.order.output_format)
+        checked = check(picture, changed, written, mark, order.order.output_format)
     progress(70)
-    code = refusal_of_check(facts, order.order)
-    if code is FailureCode.MARK_REMAINS and facts["untouched"]:
-        return held_back(order, code, facts, picture, written)
-    if code is not None:
-        return StageReport(facts, refused=code)
-    write_preview(target, order.order.output_format, order.path(Names.PREVIEW))
-    save_crops(order.path(Names.COMPARISON), picture, written, changed)
-    return StageReport(facts | accepted_verdict(facts, order.order) | {"warnings": original.notes})
+    report = checked_report(order, checked, picture, written, changed)
+    return replace(report, facts=report.facts | {"warnings": original.notes})
 
 
-def accepted_verdict(facts: dict[str, Any], order: RemovalOrder) -> dict[str, Any]:
-    """The verdict on a written file that only an order that accepts poor results is handed."""
-    strict = order.model_copy(update={"accept_poor": False})
-    return {} if refusal_of_check(facts, strict) is None else {"verdict": Verdict.POOR}
-
-
-def refusal_of_check(facts: dict[str, Any], order: RemovalOrder) -> FailureCode | None:
-    """What keeps a result from being handed out."""
-    remains = (
-        facts["residue_after"] > _NOISIEST
-        or abs(facts["outline_left"]) > _MOST_LEFT
-        or facts["seen_on_flat"] > _MOST_SEEN
-    )
-    if remains and not order.accept_poor:
-        return FailureCode.MARK_REMAINS
-    return None if facts["untouched"] else FailureCode.DAMAGED
+def checked_report(order: StageOrder, checked: Check, before: Picture, after: Picture, changed: Mask) -> Report:
+    """The end of an order whose result was written: held back, or handed out with pictures of it."""
+    facts = {"check": checked.figures()}
+    remains = not checked.passed
+    if remains and not order.order.accept_poor:
+        if checked.untouched:
+            return held_back(order, FailureCode.MARK_REMAINS, facts, before, after)
+        return Report(facts, refused=FailureCode.MARK_REMAINS)
+    if not checked.untouched:
+        return Report(facts, refused=FailureCode.DAMAGED)
+    if not order.whole:
+        write_preview(order.result, str(order.order.output_format), order.path(Names.PREVIEW))
+        save_crops(order.path(Names.COMPARISON), before, after, changed)
+    return Report(facts | {"verdict": Verdict.POOR} if remains else facts)
 
 
 def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_stages.mark(order)
-    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order))
+    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order.order))
     if detection.step > 1 and detection.height * detection.width > MOST_PIXELS:
         # At full size these planes take six times the room of the picture.
         seen = detection.as_seen
@@ -206,38 +210,46 @@ def mark_of(order: StageOrder) -> Mark:
 
 def changed_pixels(picture: Picture, restored: Picture) -> Mask:
     changed = np.empty(picture.shape[:2], np.bool_)
-    for top in range(0, len(picture), _STRIP_ROWS):
-        strip = np.s_[top : top + _STRIP_ROWS]
+    for top in range(0, len(picture), STRIP_ROWS):
+        strip = np.s_[top : top + STRIP_ROWS]
         changed[strip] = (restored[strip] != picture[strip]).any(2)
     return changed
 
 
-def check(picture: Picture, changed: Mask, written: Picture, mark: Mark, kind: str) -> dict[str, Any]:
+def check(picture: Picture, changed: Mask, written: Picture, mark: Mark, kind: str | None) -> Check:
     """The written file, compared with the original: whether the mark is gone, and the rest untouched."""
     if written.shape != picture.shape:
-        return {
-            "residue_before": 1.0,
-            "residue_after": 1.0,
-            "outline_left": 1.0,
-            "seen_on_flat": 1.0,
-            "untouched": False,
-        }
+        return Check(False, None, 1.0, 1.0, outline_left=1.0, seen_on_flat=1.0, untouched=False)
     error = _mean_square(picture, written, ~changed)
     if mark.step > 1:
         picture, written = shrunk(picture, mark.step), shrunk(written, mark.step)
     before, after = _residues(mark.tight, picture, written)
     left = left_of(picture, written, mark.alpha, mark.tint, mark.loose)
     decibels = None if error == 0 else round(10 * float(np.log10(255**2 / error)), 2)
-    untouched = decibels is None or (kind not in _LOSSLESS and decibels >= _UNTOUCHED_DB)
-    return {
-        "residue_before": 1.0,
-        "residue_after": round(after / before, 4) if before > 0 else 0.0,
-        "outline_left": round(left, 4),
-        "seen_on_flat": round(seen_on_flat(written, mark.tight, mark.loose), 4),
-        "changed_area": round(float(changed.mean()), 6),
-        "untouched_db": decibels,  # None: every pixel is as it was
-        "untouched": untouched,
-    }
+    untouched = decibels is None or (kind not in LOSSLESS_FORMATS and decibels >= MIN_UNTOUCHED_DB)
+    return with_verdict(
+        Check(
+            passed=True,
+            reason=None,
+            residue_before=1.0,
+            residue_after=round(after / before, 4) if before > 0 else 0.0,
+            outline_left=round(left, 4),
+            seen_on_flat=round(seen_on_flat(written, mark.tight, mark.loose), 4),
+            changed_area=round(float(changed.mean()), 6),
+            untouched_db=decibels,
+            untouched=untouched,
+        )
+    )
+
+
+def with_verdict(checked: Check) -> Check:
+    """The check passed unless some of the mark remains."""
+    remains = (
+        checked.residue_after > MAX_RESIDUE_RATIO
+        or abs(checked.outline_left or 0.0) > MAX_OUTLINE_RATIO
+        or (checked.seen_on_flat or 0.0) > MAX_SEEN_RATIO
+    )
+    return replace(checked, passed=not remains)
 
 
 def _residues(tight: Mask, *pictures: Picture) -> list[float]:
@@ -246,8 +258,8 @@ def _residues(tight: Mask, *pictures: Picture) -> list[float]:
     if not len(rows):
         return [0.0 for _ in pictures]
     here = np.s_[
-        max(0, int(rows[0]) - _AROUND_PX) : int(rows[-1]) + _AROUND_PX,
-        max(0, int(columns[0]) - _AROUND_PX) : int(columns[-1]) + _AROUND_PX,
+        max(0, int(rows[0]) - MARGIN_PX) : int(rows[-1]) + MARGIN_PX,
+        max(0, int(columns[0]) - MARGIN_PX) : int(columns[-1]) + MARGIN_PX,
     ]
     return [residue(picture[here].astype(np.float32), np.ascontiguousarray(tight[here])) for picture in pictures]
 
@@ -255,8 +267,8 @@ def _residues(tight: Mask, *pictures: Picture) -> list[float]:
 def _mean_square(picture: Picture, written: Picture, inside: Mask) -> float:
     """Of the differences, strip by strip: a picture may fill half the memory."""
     total, count = 0.0, 0
-    for top in range(0, len(picture), _STRIP_ROWS):
-        strip = np.s_[top : top + _STRIP_ROWS]
+    for top in range(0, len(picture), STRIP_ROWS):
+        strip = np.s_[top : top + STRIP_ROWS]
         errors = written[strip][inside[strip]].astype(np.float32) - picture[strip][inside[strip]]
         total += float((errors.astype(np.float64) ** 2).sum())
         count += errors.size
@@ -264,7 +276,7 @@ def _mean_square(picture: Picture, written: Picture, inside: Mask) -> float:
 
 
 def _read(order: StageOrder) -> tuple[Picture, formats.Original]:
-    source = order.path(Names.SOURCE)
+    source = order.order.source
     if order.order.format == "heic":
         from headrace.assets.heif import plugin
 
@@ -289,7 +301,7 @@ def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     wanted = order.order
     boxes = tuple(box for hint in wanted.hints for box in hint.boxes)
     polygons = tuple(tuple(corners) for hint in wanted.hints for corners in hint.polygons)
-    keep = tuple(box for hint in wanted.hints for box in hint.keep)
+    keep = wanted.keep
     height, width = picture.shape[:2]
     for left, top, _, _ in (*boxes, *keep):
         if left >= width or top >= height:
@@ -297,9 +309,9 @@ def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     if any(x > width or y > height for corners in polygons for x, y in corners):
         raise HintUnusable(f"A polygon has a corner outside the picture of {width} x {height} pixels.")
     mask = None
-    if wanted.mask_asset_id is not None:
+    if wanted.mask is not None:
         try:
-            mask = read_mask(order.path(Names.MASK))
+            mask = read_mask(wanted.mask)
         except formats.BROKEN as exc:
             raise HintUnusable(f"The mask is not a picture that can be read: {exc}") from exc
         if mask.shape != (height, width):
@@ -311,11 +323,10 @@ def hints_of(order: StageOrder, picture: Picture) -> Hints | None:
     return Hints(boxes=boxes, keep=keep, mask=mask, polygons=polygons)
 
 
-def wanted_of(detection: Detection, order: RemovalOrder) -> Detection:
+def wanted_of(detection: Detection, order: Order) -> Detection:
     if not order.candidates:
         return detection
-    if max(order.candidates) > min(len(detection.regions), MOST_CANDIDATES):
-        raise CandidateUnknown(f"There is no candidate {max(order.candidates)}: there are {len(detection.regions)}.")
+    require_known(min(len(detection.regions), MAX_CANDIDATES), order.candidates)
     return detection.only(order.candidates)
 
 
@@ -325,7 +336,7 @@ def refused(detection: Detection, order: StageOrder, *, listed: bool) -> Failure
         return FailureCode.NO_MARK
     if order.order.candidates:
         return None
-    least = order.least_score
+    least = order.order.least_score
     if detection.score < least or all(each.score < least for each in detection.regions):
         return FailureCode.NEEDS_REVIEW
     return FailureCode.NEEDS_REVIEW if detection.widespread and not detection.confirmed else None

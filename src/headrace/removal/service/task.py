@@ -23,17 +23,19 @@ from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.errors import HeadraceError
-from headrace.removal.images.shared import MAX_VIEWS, MOST_BYTES
+from headrace.removal.images.shared import MAX_HELD_BYTES, MAX_VIEWS
 from headrace.removal.messages import CODES, TELLING, failure, refusal, require_as_paid
 from headrace.removal.order import (
     ENDINGS,
     FailureCode,
     Names,
+    Order,
     RemovalOrder,
     Stage,
     StageOrder,
-    StageReport,
 )
+from headrace.removal.report import Candidate, Report
+from headrace.removal.runner import Conversion, payload_of, stage_types
 from headrace.removal.service import passwords
 from headrace.removal.service.batches import list_batch, list_learnt, size_of
 from headrace.removal.service.config import RemoverConfig
@@ -41,8 +43,6 @@ from headrace.removal.service.orders.errors import DetectionLimit
 from headrace.removal.service.orders.unpaid import count_detection
 from headrace.removal.service.pace import Pace
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
-from headrace.removal.stage_types import stage_types
-from headrace.removal.stages import Conversion
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
 from headrace.tasks.errors import BadResult, Fatal, LeaseLost
@@ -55,9 +55,10 @@ log = logs.get(__name__)
 
 _RESULT_LIMIT = 256 * 1024
 _LEFT_BEHIND = timedelta(days=1)
-_REPORT = TypeAdapter(StageReport)
+_REPORT = TypeAdapter(Report)
+_CANDIDATES = TypeAdapter(tuple[Candidate, ...])
 _MADE = TypeAdapter(Made)
-_LAYOUT = 2  # of what steps leave, to be raised when it changes: what another release has left is made again
+_LAYOUT = 3  # of what steps leave, to be raised when it changes: what another release has left is made again
 
 
 class Remover:
@@ -193,13 +194,12 @@ class Remover:
             alike = [each for each in siblings if each.size == size_of(asset.meta_json)]
             learnt = await list_learnt(tx, [each.task_id for each in alike])
         width, height = size_of(asset.meta_json) or (0, 0)
-        most = min(MAX_VIEWS, MOST_BYTES // max(1, 3 * width * height))
+        most = min(MAX_VIEWS, MAX_HELD_BYTES // max(1, 3 * width * height))
         return [each.asset_id for each in alike[:most]], learnt
 
-    async def in_child(self, order: StageOrder, pace: Pace) -> StageReport:
+    async def in_child(self, order: StageOrder, pace: Pace) -> Report:
         """One stage. What is wrong with the file ends the removal; a child that died, the attempt."""
-        payload = {**asdict(order), "order": order.order.model_dump(mode="json")}
-        answer = await self._run(self._confined, payload, order.stage, pace, tenant=order.folder)
+        answer = await self._run(self._confined, payload_of(order), order.stage, pace, tenant=order.folder)
         try:
             return _REPORT.validate_python(answer)
         except ValidationError as exc:  # a child that was taken over may say anything
@@ -207,8 +207,8 @@ class Remover:
 
     async def convert(self, space: Workspace, source: str, result: str, pace: Pace) -> None:
         """Old slides into new ones, or back, as another file of the workspace."""
-        order = Conversion(str(space.folder), source, result)
-        await self._run(self._converting, asdict(order), "conversion", pace, tenant=order.folder)
+        order = Conversion(str(space.path(source)), str(space.path(result)))
+        await self._run(self._converting, asdict(order), "conversion", pace, tenant=str(space.folder))
 
     async def _run(self, task_type: TaskType, payload: dict[str, Any], what: str, pace: Pace, *, tenant: str) -> Any:
         """The tenant is one attempt of one task: no child serves two."""
@@ -253,12 +253,12 @@ class _Job:
     pace: Pace
     password: str | None = field(default=None, repr=False)
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)  # by stage
-    candidates: list[dict[str, Any]] = field(default_factory=list)
+    candidates: tuple[Candidate, ...] = ()
 
     async def run(self) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for stage in Stage:
-            refused: StageReport | None = None
+            refused: Report | None = None
             async with self.context.step(stage) as step:
                 resumed = step.done and await self._resume(stage, step.detail)
                 if not resumed:
@@ -277,7 +277,7 @@ class _Job:
                 raise refusal(refused, self.order)
             if stage is Stage.DETECTING and (code := self.facts[stage].get("refused")) is not None:
                 # By an earlier attempt, which is tried again.
-                raise refusal(StageReport(refused=FailureCode(code)), self.order)
+                raise refusal(Report(refused=FailureCode(code)), self.order)
         return made
 
     async def look(self) -> dict[str, Any]:
@@ -288,29 +288,56 @@ class _Job:
             if report.refused not in (None, FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW):
                 raise refusal(report, self.order)
             self.candidates = report.candidates
-        return {"outcome": report.refused or "FOUND", "candidates": self.candidates, "facts": report.facts}
+        return {"outcome": report.refused or "FOUND", "candidates": self._listed(), "facts": report.facts}
 
-    async def _stage(self, stage: Stage) -> StageReport:
+    def _listed(self) -> list[dict[str, Any]]:
+        return [asdict(each) for each in self.candidates]
+
+    async def _stage(self, stage: Stage) -> Report:
         await self._need_files()
         views = []
         if stage is Stage.DETECTING and self.order.batch_id is not None:
             views = await self._need_views(self.order.batch_id)
         stage_order = StageOrder(
-            self.asset.media_type,
+            self._order(),
             stage,
             str(self.space.folder),
-            self.order,
             earlier=self._earlier(),
-            password=self.password,
             views=views,
+            same_mark=self.order.batch_id is not None,
         )
         if self.order.format == Format.PPT and stage in (Stage.DETECTING, Stage.INPAINTING):
             await self._need_converted()
         report = await self.remover.in_child(stage_order, self.pace)
         if Names.CLEANED in report.keeps:
-            await self.remover.convert(self.space, self.space.made(Names.CLEANED).name, stage_order.result, self.pace)
-            return replace(report, keeps=[stage_order.result])
+            await self.remover.convert(self.space, self.space.made(Names.CLEANED).name, self._result, self.pace)
+            return replace(report, keeps=[self._result])
         return report
+
+    @property
+    def _result(self) -> str:
+        """The name of the result's file: its ending says what is written."""
+        return f"result.{ENDINGS[self.order.output_format]}"
+
+    def _order(self) -> Order:
+        order = self.order
+        return Order(
+            str(self.space.path(Names.SOURCE)),
+            str(self.space.path(self._result)),
+            media=self.asset.media_type,
+            format=order.format,
+            output_format=order.output_format,
+            frames=order.frames,
+            quality=order.quality,
+            mode=order.mode,
+            hints=tuple(order.hints),
+            mask=None if order.mask_asset_id is None else str(self.space.path(Names.MASK)),
+            candidates=tuple(order.candidates),
+            pages=tuple(order.pages),
+            password=self.password,
+            break_signature=order.break_signature,
+            accept_poor=order.accept_poor,
+        )
 
     async def _need_converted(self) -> None:
         if not self.space.has(Names.CONVERTED):
@@ -318,7 +345,7 @@ class _Job:
 
     def _earlier(self) -> dict[str, Any]:
         found = self.facts.get(Stage.DETECTING)
-        return {} if found is None else {**found, "candidates": self.candidates}
+        return {} if found is None else {**found, "candidates": self._listed()}
 
     async def _need_files(self) -> None:
         wanted = {Names.SOURCE: self.order.asset_id, Names.MASK: self.order.mask_asset_id}
@@ -342,14 +369,14 @@ class _Job:
             views.append(f"view.{number}")
         return views
 
-    async def _note(self, stage: Stage, step: Step, report: StageReport) -> None:
+    async def _note(self, stage: Stage, step: Step, report: Report) -> None:
         """What the step leaves, in storage and in its detail."""
         self.facts[stage] = {**report.facts, "refused": report.refused}
         if stage is Stage.DETECTING:
             self.candidates = report.candidates
         files = await self.space.keep(report.keeps)
         detail = {"facts": self.facts[stage], "files": files, "layout": _LAYOUT}
-        step.detail = detail | ({"candidates": report.candidates} if stage is Stage.DETECTING else {})
+        step.detail = detail | ({"candidates": self._listed()} if stage is Stage.DETECTING else {})
 
     async def _resume(self, stage: Stage, detail: Any) -> bool:
         """Take up what an earlier attempt left; False if it is not there, and the step has to be done again."""
@@ -360,7 +387,8 @@ class _Job:
         if stage is Stage.PACKAGING and not await self._is_packed(detail):
             return False
         self.facts[stage] = detail["facts"]
-        self.candidates = detail.get("candidates", self.candidates)
+        if "candidates" in detail:
+            self.candidates = _CANDIDATES.validate_python(detail["candidates"])
         await self.pace.skip(stage)
         return True
 
@@ -374,7 +402,7 @@ class _Job:
 
     async def _pack(self, step: Step) -> dict[str, Any]:
         """Store the result; it becomes the task's with its end."""
-        name = f"result.{ENDINGS[self.order.output_format]}"
+        name = self._result
         comparison = self.space.path(Names.COMPARISON)
         made = await self.remover.results.store(
             self.context.task_id,
@@ -391,6 +419,7 @@ class _Job:
             "found": len(self.candidates),
             **{key: value for facts in self.facts.values() for key, value in facts.items() if key in _METRICS},
             **self.facts.get(Stage.INPAINTING, {}).get("check", {}),
+            **self.facts.get(Stage.PACKAGING, {}).get("check", {}),
             "seconds": self.pace.seconds,
         }
         result = made.as_json(metrics=metrics, outcome="REMOVED")

@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.views import looking
+from headrace.removal.order import Order
+from headrace.removal.report import Check
 from headrace.removal.video import detecting, solving, tracking, turning
 from headrace.removal.video.marks import Mark, rested
-from headrace.removal.video.model import Check, Kind, Placed, VideoOrder
+from headrace.removal.video.model import Kind, Placed
 from headrace.removal.video.packaging import Package
 from headrace.removal.video.planes import views_of
 from headrace.removal.video.probing import Facts, probe
@@ -85,7 +87,7 @@ class Result:
 
 
 def check(
-    order: VideoOrder, source: Facts, samples: list[Sample], marks: list[Mark], chosen: list[Mark], remover: Remover,
+    order: Order, source: Facts, samples: list[Sample], marks: list[Mark], chosen: list[Mark], remover: Remover,
     package: Package, heed: Heed,
 ) -> tuple[Check, Result]:  # fmt: skip
     """Whether the file may be handed out; ``heed`` receives the progress, 0 to 1, and may raise to end it."""
@@ -104,13 +106,13 @@ def check(
     if reason is None and worst is not None and worst.residue > GHOST:
         reason = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on."
         remains = held_back = True
-    if reason is None and result.compared == 0 and not order.has_hint:
+    if reason is None and result.compared == 0 and not order.has_place:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None:
         again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
-    if reason is None and not order.has_hint:
+    if reason is None and not order.has_place:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
         if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
             reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True
@@ -118,15 +120,15 @@ def check(
     return Check(
         reason is None,
         reason,
-        1.0,
-        round(result.residue, 4),
-        round(changed / (source.width * source.height), 6),
-        result.compared,
-        remains,
-        None if again is None else turning.as_shown(again[0], source),
-        again is not None and again[1],
-        held_back,
-        0.0 if worst is None else round(worst.residue, 4),
+        residue_before=1.0,
+        residue_after=round(result.residue, 4),
+        changed_area=round(changed / (source.width * source.height), 6),
+        frames=result.compared,
+        remains=remains,
+        seen_again=None if again is None else turning.as_shown(again[0], source),
+        seen_within=again is not None and again[1],
+        held_back=held_back,
+        worst_shot=0.0 if worst is None else round(worst.residue, 4),
     ), result
 
 
@@ -179,7 +181,7 @@ def _decode(
 
 
 def _seen_again(
-    order: VideoOrder, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
+    order: Order, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
     heed: Callable[[], object],
 ) -> tuple[Box, bool] | None:  # fmt: skip
     """Where the network, knowing of the mark, still detects one: a missed letter is in no outline.
@@ -197,11 +199,11 @@ def _seen_again(
             continue
         samples, shown = rested(path, mark.window, result.samples, facts)
         inner = wider(mark, shown)  # the eye needs the surroundings to tell a faint mark from the picture
-        placed = Placed((0, 0, 1, 1), begins, ends)
+        placed = Placed(begins, ends)
         found = detecting.from_hints(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
         near = _near(mark, found, shown)
         allowed = detecting.allowed(found, [] if path else barred)
-        if order.has_hint:
+        if order.has_place:
             allowed &= near  # the user drew its limits
         elif path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
             # Missed parts of the mark beside it are in all pictures; other words and things are in some.
@@ -212,11 +214,11 @@ def _seen_again(
         seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
         # What stays beside it, while the pictures beneath change, is a part that was overlooked.
         stays = solving.stays_with(near, found, samples, shown.layout) & ~near
-        beside = 0 if order.has_hint else int((stays & detecting.allowed(found, [] if path else barred)).sum())
-        if order.has_hint and not _denser(found, near):
+        beside = 0 if order.has_place else int((stays & detecting.allowed(found, [] if path else barred)).sum())
+        if order.has_place and not _denser(found, near):
             seen = False
         lasts = _lasting(mark, path, originals, source, result)
-        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.has_hint else _READABLE)
+        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.has_place else _READABLE)
         if seen or ghost or beside > _WORD * size or lasts > _LASTS:
             _, down, across = path[0] if path else (0.0, 0, 0)
             box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
@@ -240,7 +242,7 @@ def _denser(found: detecting.Found, near: NDArray[np.bool_]) -> bool:
 
 
 def _embossed(mark: Mark, result: Result) -> float:
-    spans = [mark.within] if mark.within is not None else mark.candidate.spans
+    spans = [mark.within] if mark.within is not None else mark.candidate.seconds
     there = [each for each in result.samples if any(begins <= each.seconds < ends for begins, ends in spans)]
     return solving.embossed(there, result.facts.layout, mark.box, mark.matte) if there else 1.0
 
@@ -251,7 +253,7 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
         before, shown = rested(path, mark.window, originals, source)
         after, cleaned = rested(path, mark.window, result.samples, result.facts)
     else:
-        spans = [mark.within] if mark.within is not None else mark.candidate.spans
+        spans = [mark.within] if mark.within is not None else mark.candidate.seconds
         after = [each for each in result.samples if any(begins <= each.seconds < ends for begins, ends in spans)]
         before = [min(originals, key=lambda other: abs(other.seconds - each.seconds)) for each in after]
         shown, cleaned = source, result.facts
@@ -263,7 +265,7 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
 def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Facts, heed: Callable[[], object]) -> bool:
     """Whether what comes and goes in one place was, time and again, in another one where it was not taken off whole."""
     top, bottom, left, right = mark.inner
-    spans = mark.candidate.spans
+    spans = mark.candidate.seconds
     there = [each for each in samples if any(begins <= each.seconds < ends for begins, ends in spans)]
     total = np.zeros((bottom - top, right - left, 2), np.float32)
     for each in there:

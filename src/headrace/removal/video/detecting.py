@@ -13,7 +13,7 @@ from headrace.removal.images.eye.model import Picture
 from headrace.removal.images.views import looking
 from headrace.removal.video import templates, tracking
 from headrace.removal.video.colours import rgb_of
-from headrace.removal.video.model import LISTED_SCORE, Placed
+from headrace.removal.video.model import MIN_LISTED_SCORE, Placed
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
@@ -87,7 +87,7 @@ def from_hints(
     if mask is not None and mask.any():
         rows, columns = np.flatnonzero(mask.any(1)), np.flatnonzero(mask.any(0))
         inner = (int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1)
-        found.append(_given(inner, Placed((0, 0, 1, 1)), facts, samples, mask, threads, heed, most))
+        found.append(_given(inner, Placed(), facts, samples, mask, threads, heed, most))
     return found + [_given(inner, placed, facts, samples, None, threads, heed, most) for inner, placed in boxes]
 
 
@@ -239,7 +239,7 @@ def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: 
     wide = (seed.inner[1] - seed.inner[0]) * (seed.inner[3] - seed.inner[2]) > _WIDEST * facts.width * facts.height
     if wide and found.backgrounds < _PERSISTS:
         return None
-    if found.score < LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
+    if found.score < MIN_LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
     return found
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from headrace.removal.errors import EncoderMissing
-from headrace.removal.video.model import Codec, Quality
+from headrace.removal.order import Codec, Quality
 from headrace.removal.video.probing import Facts
 
 _ENCODERS = {
@@ -91,7 +91,7 @@ def pixel_format(facts: Facts, encoder: str) -> str:
 
 
 def _options(encoder: str, quality: Quality, threads: int, facts: Facts) -> dict[str, str]:
-    high = quality is Quality.HIGH
+    high = quality == "HIGH"
     keys = max(1, round(float(facts.rate) * 5))
     if encoder == "libx264":
         # Aiming at a mean rate spoils the first seconds, which are all of a short clip: the quality is set, and the

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.filling import fill
 from headrace.removal.images.views.solving import Matte
-from headrace.removal.video.model import Method
+from headrace.removal.report import Method
 from headrace.removal.video.planes import Layout, cropped, shrunk_to
 from headrace.removal.video.sampling import Box
 

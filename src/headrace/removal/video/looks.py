@@ -1,13 +1,15 @@
 """Pictures for people: candidates in boxes, frames before and after."""
 
+from collections.abc import Sequence
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal.report import Candidate
 from headrace.removal.video import turning
 from headrace.removal.video.colours import rgb_of
-from headrace.removal.video.model import Candidate
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
 
@@ -16,16 +18,16 @@ _CERTAIN, _DOUBTFUL = (230, 30, 30), (250, 170, 0)
 COMPARED_FRAMES = 4
 
 
-def overlay(facts: Facts, samples: list[Sample], candidates: list[Candidate], target: str) -> None:
+def overlay(facts: Facts, samples: list[Sample], candidates: Sequence[Candidate], target: str) -> None:
     """A frame that shows as many of the candidates as any, with a numbered box around each."""
 
     def shown_in(each: Sample) -> int:
-        return sum(any(a <= each.seconds < b for a, b in candidate.spans) for candidate in candidates)
+        return sum(any(a <= each.seconds < b for a, b in candidate.seconds) for candidate in candidates)
 
     best = max(samples, key=shown_in)
     picture = _upright(facts, best).copy()
     for each in candidates:
-        left, top, width, height = each.box
+        left, top, width, height = map(int, each.box)
         colour = _CERTAIN if each.certain else _DOUBTFUL
         cv2.rectangle(picture, (left, top), (left + width, top + height), colour, 2)
         cv2.putText(picture, str(each.id), (left, max(16, top - 4)), cv2.FONT_HERSHEY_SIMPLEX, 0.6, colour, 2)

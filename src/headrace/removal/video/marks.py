@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from headrace.removal.errors import HintUnusable
 from headrace.removal.images.views.solving import Matte
-from headrace.removal.video.model import Candidate, Kind
+from headrace.removal.report import Box as Shown
+from headrace.removal.report import Candidate
+from headrace.removal.video.model import Kind
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 from headrace.removal.video.tracking import Path, window_facts, windows
@@ -91,10 +93,11 @@ def _mark(entry: dict[str, Any], arrays: Any, number: int) -> Mark:
     candidate = Candidate(
         **fields
         | {
-            "box": tuple(fields["box"]),
+            "box": Shown(*fields["box"]),
             "kind": Kind(fields["kind"]),
-            "spans": tuple(tuple(span) for span in fields["spans"]),
+            "seconds": tuple(tuple(span) for span in fields["seconds"]),
             "reasons": tuple(fields["reasons"]),
+            "pages": (),
         }
     )
     matte = Matte(

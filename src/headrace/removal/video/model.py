@@ -1,29 +1,11 @@
-"""What is asked for one clip, what may be a mark in it, and what was done."""
+"""What may be a mark in a clip, and what the clip is."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
-
-from headrace.removal.candidates import Mode, Outcome
-from headrace.removal.report import Rectangle
 
 # AUTO acts from the first score on; what has less than the second is not worth a person's look.
-AUTO_SCORE, LISTED_SCORE = 0.7, 0.5
-MOST_CANDIDATES = 20
-
-
-class Quality(StrEnum):
-    STANDARD = "standard"
-    HIGH = "high"
-
-
-class Codec(StrEnum):
-    """How the picture is packed. AUTO is as the source, where browsers play that and an encoder is installed."""
-
-    AUTO = "auto"
-    H264 = "h264"
-    AV1 = "av1"
-    VP9 = "vp9"
+MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.5
+MAX_CANDIDATES = 20
 
 
 class Kind(StrEnum):
@@ -40,70 +22,16 @@ class Trouble(StrEnum):
     WIDE = "wide"  # it covers much of the picture
 
 
-class Method(StrEnum):
-    """Where the pixels under the mark come from."""
-
-    COMPUTED = "computed"  # from what shines through, with strength and colour by many frames
-    INVENTED = "invented"  # filled in from around it
-    BOTH = "both"
-
-
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A box, in pixels of the clip as it is shown, that holds a mark from one second to another, or in some frames."""
+    """When a mark is in a box: from one second of the clip to another."""
 
-    box: Rectangle
     begins: float = 0.0
-    ends: float | None = None
-    frames: tuple[int, int] | None = None  # in place of seconds: the first and the last, counted from 0, both in
+    ends: float | None = None  # None: the clip's end
 
     @property
     def always(self) -> bool:
-        return self.begins <= 0 and self.ends is None and self.frames is None
-
-
-@dataclass(frozen=True, slots=True)
-class VideoOrder:
-    source: str
-    result: str | None = None  # None: detect only
-    marks: str | None = None  # a file (.npz) for the masks: detect writes it, remove reads it instead of looking again
-    mode: Mode = Mode.AUTO
-    only: tuple[int, ...] = ()  # candidates, by number; none is all that are certain
-    boxes: tuple[Placed, ...] = ()  # a mark is in each of these
-    keep: tuple[Rectangle, ...] = ()  # nothing in these changes
-    drawn: str | None = None  # a picture of the clip's size that is white where the mark is
-    quality: Quality = Quality.STANDARD
-    codec: Codec = Codec.AUTO
-    overlay: str | None = None  # a PNG file with a frame and a box around each candidate
-    preview: str | None = None  # a PNG file with frames before and after
-    threads: int = 2
-    force: bool = False  # replace files that are there
-    accept_poor: bool = False  # hand it out also where a second look still sees something
-
-    @property
-    def has_hint(self) -> bool:
-        """Whether the user said where the mark is."""
-        return bool(self.boxes or self.drawn)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    id: int  # from 1, the surest first; what ``only`` names
-    box: Rectangle  # in pixels, as the clip is shown; of one that moves, where it is seen first
-    kind: Kind
-    score: float
-    spans: tuple[tuple[float, float], ...]  # seconds in which it was seen, to the nearest frames that were looked at
-    backgrounds: int  # different pictures that it was seen over
-    opacity: float  # the mean strength, 0 to 1
-    reasons: tuple[str, ...]
-
-    @property
-    def certain(self) -> bool:
-        return self.score >= AUTO_SCORE
-
-    def share(self, width: int, height: int) -> float:
-        """Of a frame of this size that its box covers."""
-        return self.box[2] * self.box[3] / (width * height)
+        return self.begins <= 0 and self.ends is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,40 +47,3 @@ class Clip:
     rotation: int  # degrees, as the file says
     audio: int  # tracks
     subtitles: int
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """The result held against the original."""
-
-    passed: bool
-    reason: str | None
-    residue_before: float  # how much of the mark is in the frames: 1 is all of it
-    residue_after: float
-    changed_area: float  # the share of the frame
-    frames: int  # that were compared
-    remains: bool = False  # the mark, or some of it
-    seen_again: Rectangle | None = None  # where a second look at the result finds some of it, as the clip is shown
-    seen_within: bool = False  # whether that is where the mark was, and not beside it
-    held_back: bool = False  # failed only a check that `accept_poor` waives: an order with it gets this file
-    worst_shot: float = 0.0  # how much of the mark is in the shot that has most of it
-
-
-@dataclass(frozen=True, slots=True)
-class VideoReport:
-    clip: Clip
-    candidates: tuple[Candidate, ...]
-    outcome: Outcome | None  # None: only looked for
-    reason: str | None
-    removed: tuple[int, ...]  # the candidates that were taken off
-    method: Method | None
-    check: Check | None
-    codec: str | None  # of the result
-    bit_rate: int | None  # of the result's picture
-    warnings: tuple[str, ...]
-    seconds: float
-    frames_a_second: float | None = None
-    trouble: Trouble | None = None  # why a mark remains, of a failure
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headrace.removal.errors import ClipUnreadable, TargetUnusable
+from headrace.removal.order import Codec, Quality
 from headrace.removal.video import encoding
-from headrace.removal.video.model import Codec, Quality
 from headrace.removal.video.probing import Facts, opened
 
 KINDS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "mkv", ".webm": "webm"}

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.report import Method
 from headrace.removal.video import solving, tracking
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.following import MovingEraser
 from headrace.removal.video.marks import Mark
-from headrace.removal.video.model import Kind, Method
+from headrace.removal.video.model import Kind
 from headrace.removal.video.packaging import writable
 from headrace.removal.video.planes import parts_of, views_of
 from headrace.removal.video.probing import Facts
@@ -37,7 +38,7 @@ class _Off:
     """One mark that is being taken off."""
 
     eraser: Eraser
-    kind: Kind
+    kind: str
     moving: MovingEraser | None = None
     within: tuple[float, float] | None = None
     window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
@@ -191,6 +192,6 @@ def _which(mark: Mark, samples: list[Sample]) -> "np.ndarray[tuple[int], np.dtyp
     """In which samples the mark is, by its spans; each counts as a background of its own."""
     which = np.full(len(samples), -1, np.intp)
     for number, each in enumerate(samples):
-        if any(begins <= each.seconds + 1e-3 and each.seconds < ends for begins, ends in mark.candidate.spans):
+        if any(begins <= each.seconds + 1e-3 and each.seconds < ends for begins, ends in mark.candidate.seconds):
             which[number] = number
     return which

@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from headrace.removal.errors import HintUnusable
 from headrace.removal.images.comparison import read_mask
-from headrace.removal.report import Rectangle
-from headrace.removal.video.model import Placed, VideoOrder
+from headrace.removal.order import END_SECONDS, FrameHint, Hint, Order, Rectangle
+from headrace.removal.report import Box as Shown
+from headrace.removal.video.model import Placed
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box
 
@@ -26,11 +27,11 @@ def stored(picture: NDArray[np.bool_], facts: Facts) -> Mask:
     return np.ascontiguousarray(np.rot90(picture, -turns(facts)))
 
 
-def as_shown(box: Box, facts: Facts) -> Rectangle:
+def as_shown(box: Box, facts: Facts) -> Shown:
     """The corners go where the picture's do."""
     plane = _corners(box, (facts.height, facts.width), turns(facts))
     top, bottom, left, right = plane
-    return left, top, right - left, bottom - top
+    return Shown(left, top, right - left, bottom - top)
 
 
 def box_as_stored(rectangle: Rectangle, facts: Facts) -> Box:
@@ -52,15 +53,16 @@ def _corners(box: Box, size: tuple[int, int], quarter_turns: int) -> Box:
     return top, bottom, left, right
 
 
-def boxes_as_stored(order: VideoOrder, facts: Facts) -> list[tuple[Box, Placed]]:
-    return [(box_as_stored(each.box, facts), in_seconds(each, facts)) for each in order.boxes]
+def boxes_as_stored(order: Order, facts: Facts) -> list[tuple[Box, Placed]]:
+    return [(box_as_stored(box, facts), placed(hint, facts)) for hint in order.hints for box in hint.all_boxes]
 
 
-def in_seconds(placed: Placed, facts: Facts) -> Placed:
-    """Frames as seconds. Raises ``HintUnusable`` for a time that the clip does not have."""
-    begins, ends = placed.begins, placed.ends
-    if placed.frames is not None:
-        first, last = placed.frames
+def placed(hint: Hint, facts: Facts) -> Placed:
+    """Its time in seconds. Raises ``HintUnusable`` for a time that the clip does not have."""
+    begins, ends = hint.seconds or (0.0, None)
+    ends = None if ends is None or ends >= END_SECONDS else ends
+    if isinstance(hint, FrameHint) and hint.frames is not None:
+        first, last = hint.frames
         if not 0 <= first <= last or first >= facts.frames:
             raise HintUnusable(f"There are no frames {first} to {last}: the clip has 0 to {facts.frames - 1}.")
         times = [float((stamp - facts.stamps[0]) * facts.time_base) for stamp in facts.stamps[first : last + 2]]
@@ -68,25 +70,25 @@ def in_seconds(placed: Placed, facts: Facts) -> Placed:
     if begins >= facts.seconds or (ends is not None and ends <= begins):
         until = "its end" if ends is None else f"{ends:g} s"
         raise HintUnusable(f"A box is for {begins:g} s to {until}: the clip lasts {facts.seconds:g} s.")
-    return Placed(placed.box, begins, ends)
+    return Placed(begins, ends)
 
 
-def keep_as_stored(order: VideoOrder, facts: Facts) -> list[Box]:
+def keep_as_stored(order: Order, facts: Facts) -> list[Box]:
     return [box_as_stored(each, facts) for each in order.keep]
 
 
-def mask_as_stored(order: VideoOrder, facts: Facts) -> Mask | None:
+def mask_as_stored(order: Order, facts: Facts) -> Mask | None:
     """The user-drawn mask. Raises ``HintUnusable`` for one of another size."""
-    if order.drawn is None:
+    if order.mask is None:
         return None
     try:
-        mask = read_mask(order.drawn)
+        mask = read_mask(order.mask)
     except (OSError, ValueError, SyntaxError) as exc:
-        raise HintUnusable(f"{order.drawn} is not a picture that can be read: {exc}") from exc
+        raise HintUnusable(f"{order.mask} is not a picture that can be read: {exc}") from exc
     width, height = facts.upright
     if mask.shape != (height, width):
         raise HintUnusable(
-            f"{order.drawn} has {mask.shape[1]} x {mask.shape[0]} pixels: a mask has the clip's size, "
+            f"{order.mask} has {mask.shape[1]} x {mask.shape[0]} pixels: a mask has the clip's size, "
             f"{width} x {height}."
         )
     return stored(mask, facts)

@@ -14,10 +14,10 @@ import pypdfium2
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from headrace.removal.candidates import Check
 from headrace.removal.documents.pdf.editing import Taken
 from headrace.removal.documents.pdf.geometry import Quad
 from headrace.removal.documents.pdf.pages import PageFrame
+from headrace.removal.report import Check
 
 _MOST_PAGES, _MOST_OTHER_PAGES = 12, 4
 _SECONDS = 20.0

@@ -5,9 +5,9 @@ from contextlib import closing
 import pypdfium2
 from PIL import Image, ImageDraw, ImageFont
 
-from headrace.removal.candidates import Candidate
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.errors import DocumentUnreadable, TargetUnusable
+from headrace.removal.report import Candidate
 
 _LONG_SIDE = 1600.0  # pixels
 _CERTAIN, _DOUBTFUL = (200, 0, 0), (220, 130, 0)

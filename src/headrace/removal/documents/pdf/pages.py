@@ -6,8 +6,8 @@ from typing import Any
 import pikepdf
 from pikepdf.exceptions import PikepdfError
 
-from headrace.removal.candidates import Box
 from headrace.removal.documents.pdf.geometry import Point, Quad, bounds, diagonal
+from headrace.removal.report import Box
 
 _LETTER = (0.0, 0.0, 612.0, 792.0)
 _MARGIN_ALONG, _MARGIN_ACROSS = 0.12, 0.08  # above and below; at the sides

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal.documents.pdf.pictures import Unreadable, decoded, put
-from headrace.removal.documents.pdf.scans import FEWEST, ScanMark, ScannedPage, box_of, lightest, paper_of
+from headrace.removal.documents.pdf.scans import MIN_VIEWS, ScanMark, ScannedPage, box_of, lightest, paper_of
 
 _MOST_VIEWS = 16
 _MOST_BYTES = 300_000_000  # of views that are held at once, each with its paper
@@ -51,7 +51,7 @@ def learnt(pdf: pikepdf.Pdf, mark: ScanMark, heed: Callable[[], object]) -> Matt
     width, height = int(first.Width), int(first.Height)
     box = _box(mark, width, height)
     views = _views(pdf, mark, box, heed)
-    if len(views) < FEWEST or len({view.shape for view in views}) > 1:
+    if len(views) < MIN_VIEWS or len({view.shape for view in views}) > 1:
         return None
     papers = [paper_of(view) for view in views]
     drop, paper = _common(views, papers)
@@ -102,7 +102,7 @@ def _views(
     pdf: pikepdf.Pdf, mark: ScanMark, box: tuple[int, int, int, int], heed: Callable[[], object]
 ) -> list[Pixels]:
     size = 3 * (box[2] - box[0]) * (box[3] - box[1])
-    most = max(FEWEST, min(_MOST_VIEWS, _MOST_BYTES // max(size, 1)))
+    most = max(MIN_VIEWS, min(_MOST_VIEWS, _MOST_BYTES // max(size, 1)))
     views = []
     for at in sorted({*np.linspace(0, len(mark.pages) - 1, most).round().astype(int)}):
         heed()

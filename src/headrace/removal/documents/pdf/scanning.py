@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pikepdf
 
-from headrace.removal.candidates import LISTED_SCORE, MOST_CANDIDATES, Candidate
 from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.drawings import Kind, Placed
 from headrace.removal.documents.pdf.geometry import angle_of
@@ -14,7 +13,9 @@ from headrace.removal.documents.pdf.pages import frame_of
 from headrace.removal.documents.pdf.reading import Reader
 from headrace.removal.documents.pdf.scans import ScanMark, marks_of
 from headrace.removal.documents.pdf.tally import Entry, Tally
-from headrace.removal.documents.scoring import Traits, Verdict, judge
+from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Judgement, Traits, judge
+from headrace.removal.order import MAX_CANDIDATES
+from headrace.removal.report import Candidate
 
 _MOST_TEXT = 120  # characters of a mark's text that a report shows
 
@@ -40,7 +41,7 @@ class _Group:
 
     entries: list[Entry]
     traits: Traits
-    verdict: Verdict
+    verdict: Judgement
     annotation: str | None = None
 
     @property
@@ -126,7 +127,7 @@ def _judged(pdf: pikepdf.Pdf, row: list[Entry], total: int, annotation: str | No
 
 def _best(groups: list[_Group]) -> list[_Group]:
     """Those worth a look, without what lies inside another one that goes as a whole."""
-    listed = [group for group in groups if group.verdict.score >= LISTED_SCORE]
+    listed = [group for group in groups if group.verdict.score >= MIN_LISTED_SCORE]
     listed.sort(key=lambda each: (-each.verdict.score, each.entries[0].page, each.entries[0].orders[0]))
     scores = {signature: each.verdict.score for each in listed for signature in each.signatures}
     inner = {
@@ -143,7 +144,7 @@ def _best(groups: list[_Group]) -> list[_Group]:
         around = any(inner.get(signature, 0.0) > group.verdict.score for signature in group.signatures)
         if not within and not around:
             kept.append(group)
-    return kept[:MOST_CANDIDATES]
+    return kept[:MAX_CANDIDATES]
 
 
 def _numbered(groups: list[_Group], marks: tuple[ScanMark, ...]) -> tuple[Found, ...]:
@@ -152,7 +153,7 @@ def _numbered(groups: list[_Group], marks: tuple[ScanMark, ...]) -> tuple[Found,
     found.sort(key=lambda each: -each.candidate.score)
     return tuple(
         replace(each, candidate=replace(each.candidate, id=number))
-        for number, each in enumerate(found[:MOST_CANDIDATES], 1)
+        for number, each in enumerate(found[:MAX_CANDIDATES], 1)
     )
 
 
@@ -166,6 +167,7 @@ def _of_scan(mark: ScanMark) -> Candidate:
         box=first.frame.box([mark.quad(first)]),
         score=mark.verdict.score,
         method=mark.verdict.method,
+        certain=mark.verdict.score >= MIN_AUTO_SCORE,
         reasons=mark.verdict.reasons,
     )
 
@@ -181,6 +183,7 @@ def _candidate(group: _Group) -> Candidate:
         box=first.frame.box(quads),
         score=group.verdict.score,
         method=group.verdict.method,
+        certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
         text=group.traits.text[:_MOST_TEXT] or None,
     )

@@ -16,13 +16,12 @@ import numpy as np
 import pikepdf
 from numpy.typing import NDArray
 
-from headrace.removal.candidates import LISTED_SCORE
 from headrace.removal.documents.pdf.geometry import Matrix, Quad, principal_axis, quad_of
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.documents.pdf.pictures import Unreadable, decoded
-from headrace.removal.documents.scoring import Traits, Verdict, judge
+from headrace.removal.documents.scoring import MIN_LISTED_SCORE, Judgement, Traits, judge
 
-FEWEST = 4  # pages that tell of each other's mark
+MIN_VIEWS = 4  # pages that tell of each other's mark
 _LIGHTER = 0.2  # the share of pages that may be lighter at a pixel: a cover without the mark
 _MOST_LOOKED_AT = 24
 _LONG_SIDE = 900  # pixels of what is looked at
@@ -56,7 +55,7 @@ class ScannedPage:
 @dataclass(frozen=True, slots=True)
 class ScanMark:
     pages: tuple[ScannedPage, ...]
-    verdict: Verdict
+    verdict: Judgement
     mask: Mask  # where it is, on a small picture of a page
     copies: int  # on a page
 
@@ -78,7 +77,7 @@ def marks_of(pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Calla
         except (TypeError, ValueError, AttributeError, KeyError):
             continue
     for group in by_size.values():
-        if len(group) >= FEWEST:
+        if len(group) >= MIN_VIEWS:
             yield from _marks_of_group(pdf, group, total, heed)
 
 
@@ -90,7 +89,7 @@ def _marks_of_group(
     at = sorted({*np.linspace(0, len(different) - 1, _MOST_LOOKED_AT).round().astype(int)})
     looked_at = [different[number] for number in at]
     drops = [drop for page in looked_at if (drop := _drop(pdf, page, heed)) is not None]
-    if len(drops) < FEWEST or len({drop.shape for drop in drops}) > 1:
+    if len(drops) < MIN_VIEWS or len({drop.shape for drop in drops}) > 1:
         return
     common = lightest(drops).astype(np.float32)
     # Dense print leaves a haze, of less than the mark.
@@ -99,11 +98,11 @@ def _marks_of_group(
     found = [(above, groups)] if len(groups) >= _MANY else [(group, [group]) for group in groups]
     for mask, parts in found:
         traits = _traits(common, parts, pages[0], total)
-        if judge(replace(traits, pages=len(pages))).score < LISTED_SCORE:
+        if judge(replace(traits, pages=len(pages))).score < MIN_LISTED_SCORE:
             continue
         having = tuple(page for page in pages if _has(_drop(pdf, page, heed), common, mask))
         verdict = judge(replace(traits, pages=len(having)))
-        if len(having) >= max(FEWEST, len(pages) // 2) and verdict.score >= LISTED_SCORE:
+        if len(having) >= max(MIN_VIEWS, len(pages) // 2) and verdict.score >= MIN_LISTED_SCORE:
             yield ScanMark(having, verdict, mask, len(parts))
 
 

@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any
 
-from headrace.removal.candidates import Check
 from headrace.removal.documents.slides.deck import A, Deck, P, R, read_deck
 from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.slides.shapes import Shape, shapes_on
 from headrace.removal.errors import DocumentUnreadable
+from headrace.removal.report import Check
 
 
 def check(before: str, after: str, taken: list[Shape]) -> Check:

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from headrace.removal.candidates import AUTO_SCORE, LISTED_SCORE, MOST_CANDIDATES, Box, Candidate
-from headrace.removal.documents.scoring import Traits, Verdict, judge
+from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Judgement, Traits, judge
 from headrace.removal.documents.slides.deck import Deck
 from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.slides.shapes import Shape, shapes_on, shown_box, traits_of
+from headrace.removal.order import MAX_CANDIDATES
+from headrace.removal.report import Box, Candidate
 
 _MOST_TEXT = 120
 # A picture or shape on a master without a word is as likely part of the design.
@@ -29,7 +30,7 @@ class Found:
 class _Group:
     shapes: list[Shape]
     pages: set[int]
-    verdict: Verdict
+    verdict: Judgement
     text: str
 
 
@@ -41,11 +42,11 @@ def scan(package: Package, deck: Deck, progress: Callable[[float], object]) -> t
             by_signature.setdefault(shape.signature, []).append(shape)
         progress(count / len(deck.sheets))
     groups = [_judged(package, deck, shapes) for shapes in by_signature.values()]
-    listed = [group for group in groups if group.verdict.score >= LISTED_SCORE]
+    listed = [group for group in groups if group.verdict.score >= MIN_LISTED_SCORE]
     listed.sort(key=lambda each: (-each.verdict.score, min(each.pages, default=0), each.shapes[0].box.top))
     return tuple(
         Found(_candidate(number, group, deck), tuple(group.shapes))
-        for number, group in enumerate(_outermost(listed)[:MOST_CANDIDATES], 1)
+        for number, group in enumerate(_outermost(listed)[:MAX_CANDIDATES], 1)
     )
 
 
@@ -77,7 +78,7 @@ def _judged(package: Package, deck: Deck, shapes: list[Shape]) -> _Group:
     return _Group(shapes, pages, _with_design(judge(traits), traits, first), traits.text)
 
 
-def _with_design(verdict: Verdict, traits: Traits, shape: Shape) -> Verdict:
+def _with_design(verdict: Judgement, traits: Traits, shape: Shape) -> Judgement:
     """What masters and layouts show is mostly design, where no word says otherwise."""
     plainly_a_mark = traits.named or traits.slanted or (traits.transparent and traits.centred and not traits.backdrop)
     if shape.sheet.level == "slide" or traits.text or plainly_a_mark or verdict.score <= _MOST_FOR_DESIGN:
@@ -93,7 +94,7 @@ def _outermost(groups: list[_Group]) -> list[_Group]:
     for group in groups:
         score = group.verdict.score
         within = min(scores.get(shape.parent or b"", 0.0) for shape in group.shapes) >= score
-        around = inner.get(group.shapes[0].signature, 0.0) > max(score, AUTO_SCORE)
+        around = inner.get(group.shapes[0].signature, 0.0) > max(score, MIN_AUTO_SCORE)
         if not within and not around:
             kept.append(group)
     return kept
@@ -112,6 +113,7 @@ def _candidate(number: int, group: _Group, deck: Deck) -> Candidate:
         box=box,
         score=group.verdict.score,
         method=group.verdict.method,
+        certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
         text=group.text[:_MOST_TEXT] or None,
     )

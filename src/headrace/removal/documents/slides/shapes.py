@@ -10,11 +10,11 @@ from typing import Any
 
 from lxml import etree
 
-from headrace.removal.candidates import Box
 from headrace.removal.documents.scoring import Traits
 from headrace.removal.documents.slides.deck import EMU, MC, A, Deck, P, R, Sheet, shape_tree
 from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.words import is_watermark_name
+from headrace.removal.report import Box
 
 _SHAPES = (f"{P}sp", f"{P}pic", f"{P}grpSp", f"{P}graphicFrame", f"{P}cxnSp", f"{MC}AlternateContent")
 _SAME = 100_000.0  # the format's whole, in thousandths of a percent

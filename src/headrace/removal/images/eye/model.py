@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.verdict import MIN_CLEAN_CONFIDENCE
+from headrace.removal.report import MIN_CLEAN_CONFIDENCE
 
 Picture = NDArray[np.uint8]  # H W 3, red first
 Mask = NDArray[np.bool_]

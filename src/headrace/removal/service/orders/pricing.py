@@ -67,7 +67,7 @@ def _require_animation(asset: Asset, facts: dict[str, Any], wanted: Wanted) -> N
         raise MediaUnsupported(
             f"{asset.origin_name} holds {frames} pictures: save the one that you mean to a file of its own."
         )
-    if frames * facts["width"] * facts["height"] > media.MOST_ANIMATED_PIXELS:
+    if frames * facts["width"] * facts["height"] > media.MAX_ANIMATED_PIXELS:
         raise MediaUnsupported(f"{asset.origin_name} holds {frames} frames, more than are worked on: make it a video.")
     if wanted.output_format not in (None, facts["format"]):
         raise OrderInvalid(f"An animation stays what it is: leave the format out, or say {facts['format']}.")

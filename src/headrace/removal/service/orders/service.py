@@ -15,7 +15,7 @@ from headrace.billing.features import features_of
 from headrace.billing.holds import quota_error
 from headrace.billing.store.entitlements import get_balance
 from headrace.database import Tx
-from headrace.removal.images.shared import FEWEST
+from headrace.removal.images.shared import MIN_VIEWS
 from headrace.removal.order import RemovalOrder
 from headrace.removal.service import passwords
 from headrace.removal.service.orders import store
@@ -157,9 +157,9 @@ def _require_one_mark(priced: Sequence[Priced]) -> None:
     other = next((each.asset for each in priced if each.asset.media_type != MediaType.IMAGE), None)
     if other is not None:
         raise OrderInvalid(f"Only pictures have a mark in common: {other.origin_name} is none.")
-    if len(priced) < FEWEST:
+    if len(priced) < MIN_VIEWS:
         raise OrderInvalid(
-            f"{FEWEST} pictures at least tell of the mark that they have in common: there are {len(priced)}."
+            f"{MIN_VIEWS} pictures at least tell of the mark that they have in common: there are {len(priced)}."
         )
 
 
