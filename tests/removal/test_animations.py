@@ -32,7 +32,7 @@ def test_the_command_takes_animations_as_they_are(call: Call, marked: Picture, s
         frame[20:40, 20 + 30 * number : 40 + 30 * number] = (250, 20, 20)
     _save(frames, tmp_path / "moves.png")
     seen = json.loads(call("detect", "moves.png", "--json").out)
-    assert seen["regions"]
+    assert seen["candidates"]
     done = call("remove", "moves.png", "--compare", "look.png", "--save-mask", "mask.png", "--accept-poor")
     assert (done.code, done.out.strip()) == (0, "moves.clean.png"), done.err
     source, result = (animation.read(str(tmp_path / name)) for name in ("moves.png", "moves.clean.png"))

@@ -9,7 +9,7 @@ import errno
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +134,7 @@ class _Run:
             self._before(stage)
             report = stages.run(self._order, _part(progress, start, end))
             if stage is Stage.DETECTING:
-                found = {**report.facts, "candidates": [asdict(each) for each in report.candidates]}
+                found = {**report.facts, "candidates": [each.as_json() for each in report.candidates]}
                 self._order = replace(self._order, earlier=found)
             if report.refused is None or stage is Stage.DETECTING:
                 self._after(stage, report)

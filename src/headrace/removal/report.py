@@ -1,7 +1,7 @@
 """What may be a mark in a file, and what was done with it: the same for every kind of media."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -69,16 +69,16 @@ class Candidate:
     backgrounds: int = 0  # different frames of a clip that it was seen over
     opacity: float | None = None  # in a clip: the mean strength, 0 to 1
 
-    def listed(self) -> "Candidate":
-        """With no more than a list of candidates has room for."""
-        return replace(
-            self,
-            score=round(float(self.score), 4),
-            reasons=self.reasons[:MAX_LISTED_REASONS],
-            text=None if self.text is None else self.text[:MAX_TEXT_LETTERS],
-            pages=self.pages[:MAX_LISTED_PAGES],
-            seconds=self.seconds[:MAX_LISTED_SPANS],
-        )
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON values, with no more than a list of candidates has room for."""
+        return asdict(self) | {
+            "box": list(self.box),
+            "score": round(float(self.score), 4),
+            "reasons": self.reasons[:MAX_LISTED_REASONS],
+            "text": None if self.text is None else self.text[:MAX_TEXT_LETTERS],
+            "pages": self.pages[:MAX_LISTED_PAGES],
+            "seconds": self.seconds[:MAX_LISTED_SPANS],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,8 @@ class Check:
     def figures(self) -> dict[str, Any]:
         """What there is of it, for this kind of media."""
         known = {name: value for name, value in asdict(self).items() if value is not None}
+        if self.seen_again is not None:
+            known["seen_again"] = list(self.seen_again)
         return known if self.untouched is None else known | {"untouched_db": self.untouched_db}
 
 
@@ -146,7 +148,10 @@ class Report:
     @property
     def check(self) -> Check | None:
         figures = self.facts.get("check")
-        return None if figures is None else Check(**{"reason": None, **figures})
+        if figures is None:
+            return None
+        again = figures.get("seen_again")
+        return Check(**{"reason": None, **figures, "seen_again": again and Box(*again)})
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -174,7 +179,7 @@ class Report:
             "poor": self.poor,
             "needs_review": self.refused is FailureCode.NEEDS_REVIEW,
         }
-        return {**self.facts, "candidates": [asdict(each) for each in self.candidates], **done}
+        return {**self.facts, "candidates": [each.as_json() for each in self.candidates], **done}
 
 
 def require_known(known: int, candidates: Sequence[int]) -> None:

@@ -138,7 +138,7 @@ def run_stage(context: BlockingTaskContext, order: dict[str, Any]) -> dict[str, 
     parsed = _STAGE_ORDER.validate_python(order)
     with _fatal(parsed.folder, but=(ModelDamaged, TargetUnusable)):
         report = stages.run(parsed, context.progress)
-        return asdict(replace(report, candidates=tuple(each.listed() for each in report.candidates)))
+        return {**asdict(report), "candidates": [each.as_json() for each in report.candidates]}
 
 
 def run_conversion(_context: BlockingTaskContext, order: Conversion) -> None:

@@ -291,7 +291,7 @@ class _Job:
         return {"outcome": report.refused or "FOUND", "candidates": self._listed(), "facts": report.facts}
 
     def _listed(self) -> list[dict[str, Any]]:
-        return [asdict(each) for each in self.candidates]
+        return [each.as_json() for each in self.candidates]
 
     async def _stage(self, stage: Stage) -> Report:
         await self._need_files()
