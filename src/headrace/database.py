@@ -36,6 +36,7 @@ Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 _BACKSTOP_S = 5.0
 _ROLLBACK_WITHIN_SECONDS = 2.0
 # Where notifications do not arrive.
+_IDLE_LIFETIME_S = 15.0  # of a connection beyond the first ones: a burst of work must not keep the server's connections
 _POLL_INTERVAL_S = 1.0
 # Between two connections of a listener.
 _FIRST_PAUSE_S = 0.1
@@ -182,6 +183,7 @@ class Database:
                 connect=cast("Any", _connect_for_pool),
                 min_size=config.pool_min,
                 max_size=config.pool_max,
+                max_inactive_connection_lifetime=_IDLE_LIFETIME_S,
                 init=_prepare,
                 reset=_skip_reset,
                 **_arguments(config),

@@ -56,7 +56,7 @@ def api_needs(chosen: Settings) -> int:
 
 
 def connections(chosen: Mapping[Role, Settings], count: Mapping[Role, int]) -> int:
-    return sum(count[role] * most_connections(role, chosen[role], removes=True) for role in ROLES)
+    return sum(count[role] * most_connections(role, chosen[role]) for role in ROLES)
 
 
 # -- compose
@@ -165,7 +165,7 @@ def test_the_page_says_how_many_connections_the_chart_needs() -> None:
     surge = {role: roles[role]["spec"]["strategy"]["rollingUpdate"]["maxSurge"] for role in ROLES}
     count = {role: roles[role]["spec"]["replicas"] + surge[role] for role in ROLES}
     most = connections(dict.fromkeys(ROLES, chosen), count)
-    one = most_connections("worker", chosen, removes=True)
+    one = most_connections("worker", chosen)
     page = " ".join((DOCS / "howto" / "kubernetes.md").read_text().split())
     assert f"up to {most} connections" in page
     assert f"each further worker opens up to {one} more" in page
@@ -197,7 +197,7 @@ def test_the_table_of_connections_is_that_of_the_program() -> None:
     chosen = Settings(metrics_port=9100, nats_url=SecretStr("nats://nats:4222"))
     rows = dict(re.findall(r"^\| `headrace (\w+)` \|.*\| (\d+) \|$", page, re.MULTILINE))
     assert {role: int(number) for role, number in rows.items()} == {
-        role: most_connections(role, chosen, removes=True) for role in ROLES
+        role: most_connections(role, chosen) for role in ROLES
     }
 
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from headrace.tasks.context import BlockingTaskContext, TaskContext
+from headrace.tasks.worker.config import Pool
 from tests.tasks.conftest import Bench
 
 HELD = """
@@ -45,3 +46,51 @@ async def test_tasks_that_wait_for_a_process_keep_no_slot_from_others(bench: Ben
             assert await held(bench) == {"slow": 2}  # and none is claimed that cannot start
         release.set()
         await bench.over(*waiting, seconds=120)
+
+
+async def test_a_pool_limits_its_types_and_no_others(bench: Bench) -> None:
+    """Removal shares a worker with a program: it takes no more files than it has processes."""
+    release, running = asyncio.Event(), 0
+
+    @bench.registry.task("file")
+    async def file(context: TaskContext, payload: Any) -> None:
+        nonlocal running
+        running += 1
+        assert running <= 2
+        await release.wait()
+        running -= 1
+
+    @bench.registry.task("quick")
+    async def quick(context: TaskContext, payload: Any) -> None: ...
+
+    files = [await bench.submit("file", priority=100) for _ in range(6)]
+    pools = {"files": Pool(2, frozenset({"file"}))}
+    async with bench.working(concurrency=50, pools=pools, poll_every=timedelta(minutes=10)):
+        rows = await bench.over(*[await bench.submit("quick") for _ in range(60)])
+        assert {row["status"] for row in rows} == {"SUCCEEDED"}
+        assert await held(bench) == {"file": 2}
+        (worker,) = await bench.db.fetch_alone("SELECT slots FROM headrace.workers WHERE ended_at IS NULL")
+        assert {name: kind["slots"] for name, kind in worker["slots"].items()} == {"async": 50, "files": 2}
+        release.set()
+        rows = await bench.over(*files)
+    assert {row["status"] for row in rows} == {"SUCCEEDED"}
+
+
+CONNECTIONS = """
+SELECT pid FROM pg_stat_activity
+WHERE datname = current_database()
+  AND (application_name LIKE 'headrace listener%' OR application_name LIKE 'headrace heartbeat%')
+"""
+
+
+async def test_an_idle_worker_has_one_connection_beside_its_pool(bench: Bench) -> None:
+    """Its listener had another, and removal two more: ten workers took 66 of PostgreSQL's 100."""
+
+    @bench.registry.task("quick")
+    async def quick(context: TaskContext, payload: Any) -> None: ...
+
+    before = {row["pid"] for row in await bench.db.fetch_alone(CONNECTIONS)}
+    async with bench.working(poll_every=timedelta(minutes=10)):
+        await bench.over(await bench.submit("quick"))  # the notification arrived over it
+        now = {row["pid"] for row in await bench.db.fetch_alone(CONNECTIONS)}
+    assert len(now - before) == 1

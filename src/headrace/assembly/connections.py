@@ -16,28 +16,27 @@ FROZEN_FOR = timedelta(seconds=10)
 MAINTENANCE_POOL = 4
 SCHEDULER_POOL = 3
 RELAY_POOL = 6
-REMOVAL_POOL = 4
 OWN_TASKS_POOL = 6  # of `headrace up`
 METRICS_POOL = 1
 
 # Listeners and heartbeats have connections of their own.
 _API_LISTENERS = 2  # configs, notifications
-_WORKER_EXTRAS = 2  # its listener, its heartbeat; the worker for removal has the same
+_WORKER_EXTRAS = 1  # its heartbeat, which listens as well
 _SCHEDULER_LISTENERS = 1
 _RELAY_LISTENERS = 2  # events, webhooks
 _BROKER_LISTENERS = 1
 _RETIRING = 1  # a month on its way into the archive
 
 
-def most_connections(role: Role, chosen: Settings, *, removes: bool) -> int:
-    """Of one process; ``removes`` says whether a worker has the libraries to take marks off, as the image has."""
+def most_connections(role: Role, chosen: Settings) -> int:
+    """Of one process."""
     own = chosen.database_pool_max
     metrics = METRICS_POOL if chosen.metrics_port is not None else 0
     match role:
         case "api":  # its figures are read from its own pool
             return own + MAINTENANCE_POOL + _API_LISTENERS
         case "worker":
-            return own + _WORKER_EXTRAS + (REMOVAL_POOL + _WORKER_EXTRAS if removes else 0) + _RETIRING + metrics
+            return own + _WORKER_EXTRAS + _RETIRING + metrics
         case "scheduler":
             return SCHEDULER_POOL + _SCHEDULER_LISTENERS + MAINTENANCE_POOL + metrics
         case "relay":

@@ -1,24 +1,22 @@
-"""From settings to removal: a worker for the four media in this process, whose work is done in children."""
+"""From settings to removal: the task types of the four media for a worker of this process, whose work children do."""
 
-import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 
-from headrace.assembly.connections import REMOVAL_POOL
-from headrace.assembly.deployment import DataFolderClosed, Deployment
-from headrace.assembly.files import file_config, files_storage
-from headrace.assembly.followers import followers
+from headrace.assembly.deployment import DataFolderClosed
+from headrace.assembly.files import files_storage
 from headrace.assembly.secret_key import SecretKeyMissing, secret_key
-from headrace.assembly.worker import worker_config
 from headrace.cpus import available_cpus
+from headrace.database import Database
 from headrace.removal.service.config import RemoverConfig, is_installed
 from headrace.removal.service.passwords import PURPOSE
 from headrace.removal.service.task import Remover
 from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage
-from headrace.tasks.worker.loop import Worker
+from headrace.tasks.registry import Registry
+from headrace.tasks.worker.config import Pool, WorkerConfig
 from headrace.vault import Vault, derive_key
 
 
@@ -54,39 +52,25 @@ def _vault(chosen: Settings) -> Vault | None:
         return None
 
 
-@asynccontextmanager
-async def removing(
-    chosen: Settings,
-    deployment: Deployment,
-    *,
-    queues: Sequence[str] | None = None,
-    labels: Mapping[str, str] | None = None,
-) -> AsyncIterator[Worker | None]:
-    """A worker for removal beside whatever else this process does; None where it is not to have one.
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What a worker needs to remove marks: the types, and slots of their own, no more than it can work on."""
 
-    One of its own: it takes no more than it can work on, while another runs fifty at once.
-    """
-    if not removes(chosen, queues):
+    types: Registry
+    pool: Pool
+
+
+@asynccontextmanager
+async def opened_removal(chosen: Settings, db: Database, config: WorkerConfig) -> AsyncIterator[Removal | None]:
+    """None where this worker is not to remove marks."""
+    if not removes(chosen, config.queues):
         yield None
         return
     count = processes(chosen)
-    config = replace(worker_config(chosen, queues=[QUEUE], labels=labels or {}), concurrency=count)
-    connection = replace(
-        deployment.app.for_role("worker"), pool_max=REMOVAL_POOL, idle_in_transaction_timeout=config.lease
-    )
     storage = Storage(files_storage(chosen))
-    stop = asyncio.Event()
     try:
-        async with (
-            await deployment.connect(connection) as db,
-            Remover(db, storage, config.scratch, remover_config(chosen, count), _vault(chosen)) as remover,
-            asyncio.TaskGroup() as group,
-        ):
-            worker = Worker(db, removal_types(remover), followers(file_config(chosen)), config)
-            group.create_task(worker.run(stop))
-            try:
-                yield worker
-            finally:
-                stop.set()
+        async with Remover(db, storage, config.scratch, remover_config(chosen, count), _vault(chosen)) as remover:
+            types = removal_types(remover)
+            yield Removal(types, Pool(count, frozenset(types.names)))
     finally:
         await storage.close()

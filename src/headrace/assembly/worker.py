@@ -1,4 +1,6 @@
-"""From settings to workers: of a program and the product's own tasks, or of the product's own tasks alone."""
+"""From settings to workers: of a program and the product's own tasks, or of the product's own tasks alone.
+
+A process has one worker, with one heartbeat and one pool of connections. Removal has slots of its own in it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,15 +13,18 @@ from headrace.assembly.deployment import Deployment
 from headrace.assembly.files import file_config, files_storage
 from headrace.assembly.followers import followers
 from headrace.assembly.maintenance import maintenance
+from headrace.assembly.removal import Removal, opened_removal, removes
 from headrace.assets.results import HandlerResults
 from headrace.cpus import available_cpus
 from headrace.database import Database
+from headrace.removal.service.task_types import QUEUE as REMOVAL_QUEUE
 from headrace.settings import Settings
 from headrace.tasks.registry import Registry
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 
 _OWN_TASKS_AT_ONCE = 4
+REMOVAL = "removal"  # the name of its slots
 
 
 @asynccontextmanager
@@ -29,9 +34,28 @@ async def open_worker(
     """A worker for a program's tasks and the product's own, which the caller runs, and its database."""
     # A worker frozen while it writes has lost its lease after this; its locks must not stay for longer.
     connection = replace(deployment.app, idle_in_transaction_timeout=config.lease)
-    async with await deployment.connect(connection) as db, HandlerResults(files_storage(chosen)) as results:
+    async with (
+        await deployment.connect(connection) as db,
+        HandlerResults(files_storage(chosen)) as results,
+        opened_removal(chosen, db, config) as removal,
+    ):
         types = with_maintenance(program, maintenance(chosen, db))
-        yield db, Worker(db, types, followers(file_config(chosen)), config, results=results)
+        yield db, _worker(chosen, db, types, config, removal, results)
+
+
+def _worker(
+    chosen: Settings,
+    db: Database,
+    types: Registry,
+    config: WorkerConfig,
+    removal: Removal | None,
+    results: HandlerResults | None = None,
+) -> Worker:
+    if removal is not None:
+        for task_type in removal.types:
+            types.add(task_type)
+        config = replace(config, pools={REMOVAL: removal.pool})
+    return Worker(db, types, followers(file_config(chosen)), config, results=results)
 
 
 def worker_config(chosen: Settings, *, queues: Sequence[str] | None, labels: Mapping[str, str]) -> WorkerConfig:
@@ -51,20 +75,25 @@ def worker_config(chosen: Settings, *, queues: Sequence[str] | None, labels: Map
 
 
 @asynccontextmanager
-async def maintaining(chosen: Settings, deployment: Deployment) -> AsyncIterator[Worker]:
-    """A worker for the product's own tasks alone, in this process: they wait for the database most of the time."""
-    config = replace(worker_config(chosen, queues=[QUEUE], labels={}), concurrency=_OWN_TASKS_AT_ONCE)
+async def working_here(chosen: Settings, deployment: Deployment, *, maintains: bool) -> AsyncIterator[Worker | None]:
+    """A worker for the product's own tasks alone, in this process: they wait for the database or for children most of
+    the time. ``maintains`` False leaves maintenance to another process. None if nothing is left to do."""
+    if not maintains and not removes(chosen, None):
+        yield None
+        return
+    queues = [QUEUE, REMOVAL_QUEUE] if maintains else [REMOVAL_QUEUE]
+    config = replace(worker_config(chosen, queues=queues, labels={}), concurrency=_OWN_TASKS_AT_ONCE)
     connection = replace(
         deployment.app.for_role("worker"), pool_max=OWN_TASKS_POOL, idle_in_transaction_timeout=config.lease
     )
     stop = asyncio.Event()
-    async with await deployment.connect(connection) as db, asyncio.TaskGroup() as group:
-        working = Worker(
-            db,
-            with_maintenance(Registry(), maintenance(chosen, db)),
-            followers(file_config(chosen)),
-            config,
-        )
+    async with (
+        await deployment.connect(connection) as db,
+        opened_removal(chosen, db, config) as removal,
+        asyncio.TaskGroup() as group,
+    ):
+        types = with_maintenance(Registry(), maintenance(chosen, db)) if maintains else Registry()
+        working = _worker(chosen, db, types, config, removal)
         group.create_task(working.run(stop))
         try:
             yield working

@@ -5,7 +5,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -26,11 +26,10 @@ from headrace.assembly.first_password import FirstPassword
 from headrace.assembly.local_payments import Paying, paying
 from headrace.assembly.maintenance import maintenance_loops
 from headrace.assembly.relay import relaying
-from headrace.assembly.removal import removing
 from headrace.assembly.scheduler import scheduling
 from headrace.assembly.storage_check import check_storage
 from headrace.assembly.up import prepare, watch_schema
-from headrace.assembly.worker import maintaining
+from headrace.assembly.worker import working_here
 from headrace.cli.api import Host, Port
 from headrace.cli.output import LOOKING, as_log, out, progress, say
 from headrace.cli.program import load_program
@@ -150,8 +149,8 @@ async def _serve(
     meters = Meters("up", __version__)
     async with (
         paying(settings, listening.url, locally=how.pay_locally) as payment,
-        _working(payment, deployment, how.program, stop) as working,
-        removing(payment.settings, deployment) as remover,
+        _program(payment, how.program, stop),
+        working_here(payment.settings, deployment, maintains=how.program is None) as working,
         scheduling(payment.settings, deployment) as firing,
         relaying(payment.settings, deployment) as relay,
         maintenance_loops(payment.settings, deployment) as reaper,
@@ -162,7 +161,7 @@ async def _serve(
             if part is not None:
                 meters.add(part.read_figures)
         _greet(listening.url, how.first, settings, pay_at=payment.url, seconds=monotonic() - how.started)
-        here = [each for each in (working, remover) if each is not None]
+        here = [] if working is None else [working]
         telling = asyncio.create_task(_tell_what_is_waited_for(stop, here, settings.worker_shutdown_timeout))
         watching = asyncio.create_task(watch_schema(deployment, stop, how.schema_gone))
         try:
@@ -177,13 +176,10 @@ async def _tell_what_is_waited_for(stop: asyncio.Event, working: Sequence[Worker
     say_what_is_waited_for(working, limit)
 
 
-def _working(
-    payment: Paying, deployment: Deployment, program: str | None, stop: asyncio.Event
-) -> AbstractAsyncContextManager[Worker | None]:
-    """A worker beside the API, in a process of its own: a busy handler must not keep requests waiting. Without a
-    program there are only the product's own tasks, which are no trouble here; removal's work is done in children."""
+def _program(payment: Paying, program: str | None, stop: asyncio.Event) -> AbstractAsyncContextManager[None]:
+    """A worker for the program's tasks, in a process of its own: a busy handler must not keep requests waiting."""
     if program is None:
-        return maintaining(payment.settings, deployment)
+        return nullcontext()
     environment = {**payment.environment, "HEADRACE_REMOVAL_PROCESSES": "0"}  # that is done here
     return supervised(Supervisor(worker_command(program), 1, environment=environment), stop=stop)
 

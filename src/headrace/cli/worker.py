@@ -12,7 +12,7 @@ import typer
 from headrace import __version__, logs
 from headrace.assembly.deployment import Deployment
 from headrace.assembly.metrics import metrics_served
-from headrace.assembly.removal import removes, removing
+from headrace.assembly.removal import removes
 from headrace.assembly.storage_check import check_storage
 from headrace.assembly.worker import open_worker, worker_config
 from headrace.cli.figures import Display, Totals, display_for, reporting
@@ -105,29 +105,21 @@ async def _work(
         at_once=lambda: os._exit(130), at_first=lambda: say_what_is_waited_for(waits_for, config.shutdown_timeout)
     )
     async with open_worker(settings, deployment, program, config) as (db, working):
-        # In this order: a hard exit must come after the worker for removal has ended, or its row would seem alive.
+        waits_for.append(working)
+        figures = working.figures
+
+        def totals() -> tuple[int, Totals]:
+            return 1, Totals(working.running, figures.finished, figures.failed, figures.lost)
+
+        meters = Meters("worker", __version__)
+        meters.add(working.read_figures)
         with _past_deaf_handlers(working):
-            async with removing(settings, deployment, queues=config.queues, labels=config.labels) as remover:
-                workers = [working] if remover is None else [working, remover]
-                waits_for.extend(workers)
-
-                def totals() -> tuple[int, Totals]:
-                    figures = [each.figures for each in workers]
-                    return 1, Totals(
-                        sum(each.running for each in workers),
-                        sum(each.finished for each in figures),
-                        sum(each.failed for each in figures),
-                        sum(each.lost for each in figures),
-                    )
-
-                meters = Meters("worker", __version__)
-                meters.add(working.read_figures)
-                async with (
-                    metrics_served(settings, deployment, meters, reasons=working.reasons_not_ready),
-                    reporting(display, totals, db, config.queues, stop=stop),
-                ):
-                    await working.run(stop)
-        return totals()[1].finished
+            async with (
+                metrics_served(settings, deployment, meters, reasons=working.reasons_not_ready),
+                reporting(display, totals, db, config.queues, stop=stop),
+            ):
+                await working.run(stop)
+        return figures.finished
 
 
 @contextmanager

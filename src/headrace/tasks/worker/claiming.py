@@ -14,7 +14,6 @@ from datetime import datetime
 from itertools import groupby, zip_longest
 
 from headrace.database import Database, Row
-from headrace.tasks.execution import Isolation
 from headrace.tasks.worker import store
 from headrace.tasks.worker.store import Identity
 
@@ -27,7 +26,7 @@ _MAX_TURNS = 10_000  # users and precedences whose last lane is remembered
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """How many tasks of one kind of isolation to claim, and how many of them can start at once."""
+    """How many tasks of one pool to claim, and how many of them can start at once."""
 
     most: int
     startable: int
@@ -37,7 +36,7 @@ class Room:
 class Lane:
     """One lane and its floor."""
 
-    isolation: Isolation
+    pool: str
     precedence: int
     lane_id: int
     user_id: str
@@ -47,8 +46,8 @@ class Lane:
     due_at: float  # monotonic
 
     @property
-    def turn(self) -> tuple[int, Isolation, str]:
-        return self.precedence, self.isolation, self.user_id
+    def turn(self) -> tuple[int, str, str]:
+        return self.precedence, self.pool, self.user_id
 
 
 class Claimer:
@@ -57,25 +56,25 @@ class Claimer:
         db: Database,
         *,
         queues: Sequence[str] | None,
-        types: Mapping[Isolation, Sequence[str]],
+        types: Mapping[str, Sequence[str]],
         labels: dict[str, str],
     ) -> None:
         self._db = db
         self._queues = None if queues is None else list(queues)
         self._types = types
-        self._isolation_of = {name: isolation for isolation, names in types.items() for name in names}
-        self._surveyed: frozenset[Isolation] = frozenset()
+        self._pool_of = {name: pool for pool, names in types.items() for name in names}
+        self._surveyed: frozenset[str] = frozenset()
         self._labels = labels
         self._lanes: list[Lane] = []
         self._delayed_due_at: float | None = None  # of the first delayed task, of any worker
         self._stale_at = 0.0
         self._turn = _FIRST
-        # The user that was served last, by precedence and isolation, and by which lane.
-        self._last_user: dict[tuple[int, Isolation], str] = {}
-        self._last_lane: OrderedDict[tuple[int, Isolation, str], int] = OrderedDict()
+        # The user that was served last, by precedence and pool, and by which lane.
+        self._last_user: dict[tuple[int, str], str] = {}
+        self._last_lane: OrderedDict[tuple[int, str, str], int] = OrderedDict()
         self._woken = False
         self.exhausted = False  # whether the last claim took everything that could be claimed
-        self.held_back: set[Isolation] = set()  # where it left tasks with a single attempt that could not start at once
+        self.held_back: set[str] = set()  # where it left tasks with a single attempt that could not start at once
 
     def refresh(self) -> None:
         """Something new may be there: survey before the next claim."""
@@ -95,9 +94,9 @@ class Claimer:
         return min((due for due in dues if due > time.monotonic()), default=None)
 
     async def claim(
-        self, worker: Identity, rooms: Mapping[Isolation, Room], *, held: AbstractSet[str] = frozenset()
+        self, worker: Identity, rooms: Mapping[str, Room], *, held: AbstractSet[str] = frozenset()
     ) -> list[Row]:
-        """Claim for each kind of isolation as many as it has room for; of tasks that have a single attempt only as many
+        """Claim for each pool as many as it has room for; of tasks that have a single attempt only as many
         as can start now. Nothing from known lanes of ``held`` users: the owner of a lane is known from the first
         task of it."""
         woken, self._woken = self._woken, False
@@ -109,31 +108,31 @@ class Claimer:
             await self._survey(frozenset(rooms))
         claimed: list[Row] = []
         self.held_back = set()
-        left = {isolation: room.most for isolation, room in rooms.items()}
-        startable = {isolation: room.startable for isolation, room in rooms.items()}
+        left = {pool: room.most for pool, room in rooms.items()}
+        startable = {pool: room.startable for pool, room in rooms.items()}
         now = time.monotonic()
         open_lanes = [each for each in self._lanes if each.due_at <= now and each.user_id not in held]
         for _, group in groupby(open_lanes, key=lambda lane: lane.precedence):
             due = list(group)
-            for isolation in rooms:
-                users = self._in_turns([lane for lane in due if lane.isolation == isolation])
-                if users and left[isolation] > 0:
-                    rows = await self._claim_from(worker, users, left[isolation], startable[isolation])
-                    left[isolation] -= len(rows)
-                    startable[isolation] -= len(rows)
+            for pool in rooms:
+                users = self._in_turns([lane for lane in due if lane.pool == pool])
+                if users and left[pool] > 0:
+                    rows = await self._claim_from(worker, users, left[pool], startable[pool])
+                    left[pool] -= len(rows)
+                    startable[pool] -= len(rows)
                     claimed += rows
-                if isolation in self.held_back:  # a task claimed ahead at a lower priority would start before it
-                    left[isolation] = min(left[isolation], startable[isolation])
+                if pool in self.held_back:  # a task claimed ahead at a lower priority would start before it
+                    left[pool] = min(left[pool], startable[pool])
             # Lower priorities come only when the higher ones have nothing left to give.
             if max(left.values()) <= 0:
                 break
-        counts = Counter(self._isolation_of[row["task_type"]] for row in claimed)
-        self.exhausted = all(counts[isolation] < room.most for isolation, room in rooms.items())
+        counts = Counter(self._pool_of[row["task_type"]] for row in claimed)
+        self.exhausted = all(counts[pool] < room.most for pool, room in rooms.items())
         if self.exhausted:
             self.refresh()
         return claimed
 
-    async def _claim_first(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> list[Row]:
+    async def _claim_first(self, worker: Identity, rooms: Mapping[str, Room]) -> list[Row]:
         """The first tasks now, in one round trip, for any of the rooms: the query does not distinguish them."""
         return await store.claim_first(
             self._db,
@@ -145,8 +144,8 @@ class Claimer:
             startable=min(room.startable for room in rooms.values()),
         )
 
-    def _types_of(self, kinds: Iterable[Isolation]) -> list[str]:
-        return [name for isolation in kinds for name in self._types[isolation]]
+    def _types_of(self, pools: Iterable[str]) -> list[str]:
+        return [name for pool in pools for name in self._types[pool]]
 
     def _in_turns(self, lanes: list[Lane]) -> list[list[Lane]]:
         """The lanes of each user, from behind the user and the lane that gave last: a worker that takes one at a time
@@ -157,7 +156,7 @@ class Claimer:
         for own in lanes_of.values():
             last = self._last_lane.get(own[0].turn, -1)
             own.sort(key=lambda lane: (lane.lane_id <= last, lane.lane_id))
-        last_user = self._last_user.get((lanes[0].precedence, lanes[0].isolation), "") if lanes else ""
+        last_user = self._last_user.get((lanes[0].precedence, lanes[0].pool), "") if lanes else ""
         return [lanes_of[user_id] for user_id in sorted(lanes_of, key=lambda each: (each <= last_user, each))]
 
     async def _claim_from(self, worker: Identity, users: list[list[Lane]], most: int, now_startable: int) -> list[Row]:
@@ -169,7 +168,7 @@ class Claimer:
             shares.append(max(0, min(share, now_startable)) if lane.only_once else share)
             if lane.only_once:
                 if shares[-1] < share:
-                    self.held_back.add(lane.isolation)
+                    self.held_back.add(lane.pool)
                 now_startable -= shares[-1]
         if not any(shares):
             return []
@@ -182,16 +181,16 @@ class Claimer:
         return _once_first(rows)
 
     def _note_turn(self, lane: Lane) -> None:
-        self._last_user[lane.precedence, lane.isolation] = lane.user_id
+        self._last_user[lane.precedence, lane.pool] = lane.user_id
         self._last_lane[lane.turn] = lane.lane_id
         self._last_lane.move_to_end(lane.turn)
         if len(self._last_lane) > _MAX_TURNS:
             self._last_lane.popitem(last=False)
 
-    async def _survey(self, kinds: frozenset[Isolation]) -> None:
-        """Survey lanes of these kinds of isolation only: others, from which nothing can be claimed, may be many."""
+    async def _survey(self, pools: frozenset[str]) -> None:
+        """Survey lanes of these pools only: others, from which nothing can be claimed, may be many."""
         started = time.monotonic()
-        self._surveyed = kinds
+        self._surveyed = pools
         rows = await self._survey_after(_FIRST)
         if len(rows) == _LANES:
             # More lanes than one survey reads: the next one continues after the last lane, so that each has its turn.
@@ -206,7 +205,7 @@ class Claimer:
             task_type, user_id = (row["task_type"], row["user_id"]) if row["task_type"] else late[row["lane_id"]]
             self._lanes.append(
                 Lane(
-                    self._isolation_of[task_type],
+                    self._pool_of[task_type],
                     row["precedence"],
                     row["lane_id"],
                     user_id,

@@ -17,6 +17,14 @@ def own_scratch() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """Slots for some task types alone, whatever their isolation."""
+
+    size: int
+    types: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerConfig:
     """How a worker works. The defaults are good for most."""
 
@@ -50,6 +58,8 @@ class WorkerConfig:
     """Where the folders of ``context.scratch`` are made; by default a folder of this user's in the temporary folder."""
     children: int = field(default_factory=available_cpus)
     """Processes for handlers at once (``isolation="process"``)."""
+    pools: Mapping[str, Pool] = field(default_factory=dict)
+    """Slots of their own for some types, by a name that is no isolation; all others share those of their isolation."""
 
     def __post_init__(self) -> None:
         if self.concurrency < 1:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 
 import asyncpg
 
@@ -11,7 +11,6 @@ from headrace import logs
 from headrace.database import Database, Row
 from headrace.errors import HeadraceError, Unavailable
 from headrace.tasks.errors import WorkerGone
-from headrace.tasks.execution import Isolation
 from headrace.tasks.model import Claimed, Ending, Outcome
 from headrace.tasks.worker import store
 from headrace.tasks.worker.claiming import Claimer, Room
@@ -22,6 +21,8 @@ from headrace.tasks.worker.store import Identity
 from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
+
+TASKS_CHANNEL, CANCEL_CHANNEL = "headrace_tasks", "headrace_cancel"
 
 # A worker that has been busy for this long needs no wake-up calls: submitters are spared them.
 _BUSY_AFTER_S = 0.5
@@ -47,9 +48,9 @@ class Feeder:
         self._load = load
         self._ends = ends
         self._gone = gone
-        types = {slots.isolation: slots.types for slots in load}
+        types = {slots.pool: slots.types for slots in load}
         self._claimer = Claimer(db, queues=config.queues, types=types, labels=dict(config.labels))
-        self._full: frozenset[Isolation] = frozenset()  # kinds that had no slot free when it went to rest
+        self._full: frozenset[str] = frozenset()  # pools that had no slot free when it went to rest
         self._asleep = False
         self._patience = _FIRST_PATIENCE_S
         self._busy_since: float | None = None
@@ -75,7 +76,7 @@ class Feeder:
     def freed(self, slots: Slots | None = None) -> None:
         """Something is over or has started, in these slots: there may be room for more."""
         self.room.set()
-        if slots is not None and slots.isolation in self._full:
+        if slots is not None and slots.pool in self._full:
             self._claimer.refresh()
             self._woken.set()
 
@@ -97,9 +98,9 @@ class Feeder:
         wanted = min(self._config.batch, target - taken_on) if taken_on <= target // 2 or startable else 0
         return Room(wanted, startable)
 
-    def _rooms(self) -> dict[Isolation, Room]:
-        rooms = {slots.isolation: self._room(slots) for slots in self._load}
-        return {isolation: room for isolation, room in rooms.items() if room.most > 0}
+    def _rooms(self) -> dict[str, Room]:
+        rooms = {slots.pool: self._room(slots) for slots in self._load}
+        return {pool: room for pool, room in rooms.items() if room.most > 0}
 
     async def run(self) -> None:
         while True:
@@ -132,12 +133,12 @@ class Feeder:
                 if each.seq not in gone:
                     self._ends.add(Ending(each, Outcome.CANCELED))
 
-    async def _pause(self, worker: Identity, requested: Collection[Isolation], taken: int) -> None:
+    async def _pause(self, worker: Identity, requested: Collection[str], taken: int) -> None:
         """Nothing more can be taken now: until one of ours is over, or until there is something else."""
         full = self._load.slots.keys() - requested
         if full & self._rooms().keys():  # there is room in them by now
             return
-        held_back = {kind for kind in self._claimer.held_back if self._startable(self._load.slots[kind]) == 0}
+        held_back = {pool for pool in self._claimer.held_back if self._startable(self._load.slots[pool]) == 0}
         self._full = frozenset(full | held_back)
         if len(self._full) == len(self._load.slots):
             await self.room.wait()
@@ -145,7 +146,7 @@ class Feeder:
             await self._rest(worker)
         self._full = frozenset()
 
-    async def _claim(self, worker: Identity, rooms: Mapping[Isolation, Room]) -> int | None:
+    async def _claim(self, worker: Identity, rooms: Mapping[str, Room]) -> int | None:
         """Claim tasks ahead of their start; gives how many, None if that did not work."""
         try:
             rows = await self._lost_replies.find(worker)
@@ -211,14 +212,13 @@ class Feeder:
             async with asyncio.timeout(pause):
                 await self._woken.wait()
 
-    async def listen(self) -> None:
-        async with aclosing(self._db.listen("headrace_tasks", "headrace_cancel")) as notes:
-            async for note in notes:
-                if note.channel != "headrace_tasks":
-                    self.cancels.set()
-                if note.channel != "headrace_cancel":
-                    self._claimer.wake()
-                    self._woken.set()
+    def notified(self, channel: str | None) -> None:
+        """A notification has come; None: some may have been missed."""
+        if channel != TASKS_CHANNEL:
+            self.cancels.set()
+        if channel != CANCEL_CHANNEL:
+            self._claimer.wake()
+            self._woken.set()
 
     async def stop(self) -> list[Claimed]:
         """Stop claiming and return unstarted tasks; gives those whose cancellation was requested instead."""

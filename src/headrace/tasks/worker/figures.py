@@ -118,7 +118,7 @@ def slots_figure(load: Load) -> Figure:
         "prefetched ones are claimed and have not begun.",
         ("isolation", "state"),
         {
-            (slots.isolation, state): count
+            (slots.pool, state): count
             for slots in load
             for state, count in (
                 ("total", slots.size),

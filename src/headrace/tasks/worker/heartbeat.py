@@ -1,10 +1,13 @@
 """The heartbeat, in a thread and on a connection of its own: a handler that keeps the event loop busy does not lose the
-worker its lease. A loop that does not turn at all for minutes is another matter: then the heart stops, too."""
+worker its lease. A loop that does not turn at all for minutes is another matter: then the heart stops, too.
+
+The same connection listens for notifications, which the thread passes on: an idle worker needs no other for them."""
 
 import asyncio
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 
 import asyncpg
@@ -13,6 +16,7 @@ from headrace import logs
 from headrace.database import DatabaseConfig, connect_alone
 from headrace.errors import HeadraceError
 from headrace.tasks.worker import store
+from headrace.tasks.worker.feeding import CANCEL_CHANNEL, TASKS_CHANNEL
 from headrace.tasks.worker.store import Counts, Identity
 
 log = logs.get(__name__)
@@ -27,13 +31,23 @@ class Heartbeat:
     """
 
     def __init__(
-        self, config: DatabaseConfig, worker: Identity, lease: timedelta, counts: Callable[[], Counts]
+        self,
+        config: DatabaseConfig,
+        worker: Identity,
+        lease: timedelta,
+        counts: Callable[[], Counts],
+        *,
+        notified: Callable[[str | None], None] | None = None,
     ) -> None:
+        """``notified`` is called in the loop of the caller, with the channel; None: some may have been missed."""
         self._config = config.for_role("heartbeat")
         self._worker = worker
         self._lease = lease.total_seconds()
         self._counts = counts
+        self._notified = notified if not config.pooled else None
+        self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
+        self._stopping: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None  # of the thread
         self._seen = time.monotonic()
         self.margin = lease / 5  # for what runs to stop before the lease ends
         self.alive_until = time.monotonic() + self._lease
@@ -54,6 +68,10 @@ class Heartbeat:
 
     async def stop(self) -> None:
         self._stop.set()
+        if self._stopping is not None:
+            loop, stopping = self._stopping
+            with suppress(RuntimeError):  # it has ended meanwhile
+                loop.call_soon_threadsafe(stopping.set)
         await asyncio.to_thread(self._thread.join, 5)
 
     def _run(self) -> None:
@@ -63,15 +81,30 @@ class Heartbeat:
             log.exception("worker.heart_failed", worker_id=self._worker.id)
 
     async def _beat_on(self) -> None:
+        stopping = asyncio.Event()
+        self._stopping = (asyncio.get_running_loop(), stopping)
         while not self._stop.is_set() and not self.given_up:
             try:
                 async with connect_alone(self._config) as connection:
-                    await self._beat_over(connection)
+                    await self._listen(connection)
+                    await self._beat_over(connection, stopping)
             except (HeadraceError, asyncpg.PostgresError, OSError, TimeoutError) as exc:
                 log.warning("worker.heartbeat_failed", worker_id=self._worker.id, error=type(exc).__name__)
                 await asyncio.sleep(min(0.5, self._lease / 10))
 
-    async def _beat_over(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    async def _listen(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+        if self._notified is None:
+            return
+        for channel in (TASKS_CHANNEL, CANCEL_CHANNEL):
+            await connection.add_listener(channel, lambda _connection, _pid, name, _payload: self._pass_on(name))
+        self._pass_on(None)  # what came before
+
+    def _pass_on(self, channel: str | None) -> None:
+        assert self._notified is not None
+        with suppress(RuntimeError):  # the worker's loop is closed
+            self._loop.call_soon_threadsafe(self._notified, channel)
+
+    async def _beat_over(self, connection: "asyncpg.Connection[asyncpg.Record]", stopping: asyncio.Event) -> None:
         while not self._stop.is_set():
             if time.monotonic() - self._seen > _STUCK_AFTER_S:
                 log.error("worker.loop_stuck", worker_id=self._worker.id)
@@ -86,4 +119,6 @@ class Heartbeat:
                 self.given_up = True
                 return
             self.alive_until = sent + self._lease
-            await asyncio.to_thread(self._stop.wait, self._lease / 3)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._lease / 3):
+                    await stopping.wait()

@@ -38,8 +38,9 @@ from headrace.tasks.worker.writing import WriteBehind
 
 log = logs.get(__name__)
 
-# How often the lease and the deadlines of what runs are watched.
+# How often the lease and the deadlines of what runs are watched; and the lease while nothing runs.
 _TICK_S = 0.05
+_IDLE_TICK_S = 0.5
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes continue.
 _TURNS = 100
 # How long a worker that stops waits for ends that are blocked, once all else is over.
@@ -98,6 +99,7 @@ class Worker:
         self._reporter: LeaseReporter
         self._starts = Starts(self._load, lambda: self._reporter)
         self._lease_lost = asyncio.Event()
+        self._began = asyncio.Event()  # something runs again
 
     @property
     def running(self) -> int:
@@ -178,8 +180,6 @@ class Worker:
                     settling.run(self._db, self._registry.names, self._config.beat_every), name="settle early tasks"
                 ),
             ]
-            if self._config.listen:
-                loops.append(group.create_task(self._feeder.listen(), name="listen"))
             for slots in self._load:
                 for _ in range(slots.size):
                     self._add_runner(slots)
@@ -211,10 +211,16 @@ class Worker:
                 pid=os.getpid(),
                 queues=config.queues,
                 labels=dict(config.labels),
-                slots=[(slots.isolation, slots.size, slots.types) for slots in self._load],
+                slots=[(slots.pool, slots.size, slots.types) for slots in self._load],
                 lease=config.lease,
             )
-        self._heartbeat = Heartbeat(self._db.config, self.identity, config.lease, self._counts)
+        self._heartbeat = Heartbeat(
+            self._db.config,
+            self.identity,
+            config.lease,
+            self._counts,
+            notified=self._feeder.notified if config.listen else None,
+        )
         self._heartbeat.start()
         self._reporter = LeaseReporter(
             self._db, self.identity, self._registry, self._followers, self._writer, config, self._results
@@ -311,6 +317,7 @@ class Worker:
         run.begin()
         run.waiting = task_type.isolation == "process"
         self._load.begin(run)
+        self._began.set()
         self.figures.began(claimed.task_type)
         return run
 
@@ -335,7 +342,7 @@ class Worker:
         """Watch the lease and the deadlines by our own clock. It awaits nothing else: a database that does not answer
         must not keep what runs from being stopped."""
         while True:
-            await asyncio.sleep(_TICK_S)
+            await self._tick()
             self._heartbeat.loop_turned()
             if self._heartbeat.lost and not self._lease_lost.is_set():
                 self._drop_lease()
@@ -344,6 +351,16 @@ class Worker:
                     run.ask_to_stop(StopReason.TIMEOUT)
                 if run.overdue and run.task is not None:
                     self._abandon(run)
+
+    async def _tick(self) -> None:
+        """Ten idle workers on one machine must not wake it 200 times a second."""
+        if self._load.runs or self._load.prefetched:
+            await asyncio.sleep(_TICK_S)
+            return
+        self._began.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(min(_IDLE_TICK_S, self._heartbeat.margin.total_seconds() / 2)):
+                await self._began.wait()
 
     def _drop_lease(self) -> None:
         """The lease is over, or will be in a moment: nothing that was claimed is ours any more."""
@@ -358,7 +375,7 @@ class Worker:
 
     def _counts(self) -> Counts:
         """For the heartbeat, in its thread."""
-        return Counts({slots.isolation: slots.running for slots in self._load}, self.figures.finished)
+        return Counts({slots.pool: slots.running for slots in self._load}, self.figures.finished)
 
     async def _enter_again(self) -> None:
         """Become another worker after the lease was lost, as soon as the database answers."""

@@ -1,7 +1,7 @@
-"""A worker's slots of each kind of isolation: the state that its feeder, runners and writer share.
+"""A worker's slots of each pool: the state that its feeder, runners and writer share.
 
-A task is claimed only when a slot of its isolation is free. So tasks that wait for a child process take no place from
-those on the event loop.
+A pool is a kind of isolation, or some types that have slots of their own (removal). A task is claimed only when a slot
+of its pool is free. So tasks that wait for a child process take no place from those on the event loop.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from headrace.tasks.worker.runs import Run
 
 
 class Slots:
-    """The slots of one kind of isolation: their prefetched and running tasks, and the waiting runners."""
+    """The slots of one pool: their prefetched and running tasks, and the waiting runners."""
 
-    def __init__(self, isolation: Isolation, size: int, types: Iterable[str]) -> None:
-        self.isolation = isolation
+    def __init__(self, pool: str, size: int, types: Iterable[str]) -> None:
+        self.pool = pool
         self.size = size
         self.types = sorted(types)
         self.prefetched: deque[Claimed] = deque()
@@ -47,13 +47,18 @@ class Load:
     """The slots of a worker, and their tasks. Ended tasks belong to ``WriteBehind``."""
 
     def __init__(self, config: WorkerConfig, registry: Registry) -> None:
-        types: dict[Isolation, list[str]] = {}
+        self.slots: dict[str, Slots] = {}
+        shared: dict[Isolation, list[str]] = {}
         for name in registry.names:
-            types.setdefault(registry.get(name).isolation, []).append(name)
+            if not any(name in pool.types for pool in config.pools.values()):
+                shared.setdefault(registry.get(name).isolation, []).append(name)
+        for isolation, names in shared.items():
+            self.slots[isolation] = Slots(isolation, config.slots(isolation), names)
+        for pool, chosen in config.pools.items():
+            self.slots[pool] = Slots(pool, chosen.size, chosen.types)
         # Without a type it stays a worker that beats, reaps, and shows its slots.
-        self.slots = {kind: Slots(kind, config.slots(kind), names) for kind, names in types.items()} or {
-            "async": Slots("async", config.slots("async"), ())
-        }
+        if not self.slots:
+            self.slots["async"] = Slots("async", config.slots("async"), ())
         self._by_type = {name: slots for slots in self.slots.values() for name in slots.types}
         # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
         self.runs: dict[tuple[int, int], Run] = {}

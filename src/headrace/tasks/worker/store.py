@@ -10,7 +10,6 @@ import asyncpg
 from headrace.database import Database, Row, Tx
 from headrace.errors import Unavailable
 from headrace.tasks.errors import LeaseLost, WorkerGone
-from headrace.tasks.execution import Isolation
 from headrace.tasks.model import FIRST_STATUS, Claimed, Ending, Outcome
 
 
@@ -37,14 +36,14 @@ async def register(
     pid: int,
     queues: Sequence[str] | None,
     labels: dict[str, str],
-    slots: Sequence[tuple[Isolation, int, Sequence[str]]],
+    slots: Sequence[tuple[str, int, Sequence[str]]],
     lease: timedelta,
 ) -> Identity:
     queue_names = None if queues is None else list(queues)
-    kinds = {isolation: {"slots": size, "running": 0, "types": list(names)} for isolation, size, names in slots}
+    pools = {pool: {"slots": size, "running": 0, "types": list(names)} for pool, size, names in slots}
     types = sorted(name for _, _, names in slots for name in names)
     total = sum(size for _, size, _ in slots)
-    number = await tx.fetchval(REGISTER, worker_id, host, pid, queue_names, types, labels, total, lease, kinds)
+    number = await tx.fetchval(REGISTER, worker_id, host, pid, queue_names, types, labels, total, lease, pools)
     return Identity(number, worker_id)
 
 
@@ -64,7 +63,7 @@ RETURNING number
 class Counts:
     """What a worker says with each heartbeat."""
 
-    running: Mapping[Isolation, int]
+    running: Mapping[str, int]
     finished: int
 
 
