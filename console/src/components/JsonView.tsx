@@ -126,7 +126,7 @@ function Node({ name, value, path, depth, query, opened, last }: NodeProps) {
             {entries.map(([inner, each], index) => (
               <Node
                 key={inner ?? index}
-                {...(inner === undefined ? {} : { name: inner })}
+                name={inner}
                 value={each}
                 path={`${path}/${inner ?? index}`}
                 depth={depth + 1}

@@ -16,5 +16,5 @@ export function Loaded<T>({
   // Loaded content stays visible when a later reload fails.
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
-  return <Loading {...(lines ? { lines } : {})} />;
+  return <Loading lines={lines} />;
 }

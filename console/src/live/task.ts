@@ -47,7 +47,7 @@ export function useSteps(taskId: string, onlyFailed: boolean) {
     queryKey: ["tasks", "steps", taskId, onlyFailed],
     queryFn: () =>
       readUpTo(MOST_STEPS, (cursor) => {
-        const query = { limit: 100, ...(onlyFailed ? { failed: true } : {}), ...(cursor ? { cursor } : {}) };
+        const query = { limit: 100, failed: onlyFailed || undefined, cursor };
         return data(api.GET("/v1/tasks/{task_id}/steps", { params: { path: { task_id: taskId }, query } }));
       }),
     placeholderData: keepPreviousData,

@@ -29,7 +29,7 @@ export function LoginForm({ username }: { username?: string | null }) {
   return (
     <form onSubmit={(event) => void submit(event)}>
       <Stack gap="sm">
-        {error !== null && <ProblemAlert error={error} {...(isBeingDeleted ? { title: t("deletedTitle") } : {})} />}
+        {error !== null && <ProblemAlert error={error} title={isBeingDeleted ? t("deletedTitle") : undefined} />}
         <TextInput
           label={t("username")}
           name="username"

@@ -111,7 +111,7 @@ function Archives() {
   const part = useText(partTexts);
   const language = useLanguage();
   const listing = useListing<ArchiveOut>(["archives"], (cursor) =>
-    data(api.GET("/v1/admin/archives", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/admin/archives", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<ArchiveOut>[] = [
     {

@@ -1,6 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type Action, api, data, type EventOut, type ListAuditEventsData, useListing } from "../../api";
+import { type Action, api, data, type EventOut, type ListAuditEventsData, query, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -34,17 +34,18 @@ export default function AuditPage() {
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
-  const query = {
-    ...(values.q ? { q: values.q } : {}),
-    ...(values.action === "" ? { changes: true } : {}),
-    ...(values.action && values.action !== EVERYTHING ? { action: values.action as Action } : {}),
-    ...(values.resource_type ? { resource_type: values.resource_type as Kind } : {}),
-    ...(values.resource_id ? { resource_id: values.resource_id } : {}),
-    ...(values.user_id ? { user_id: values.user_id } : {}),
-    ...(since ? { created_after: since } : {}),
-  };
-  const listing = useListing<EventOut>(["audit", query], (cursor) =>
-    data(api.GET("/v1/audit/events", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } } })),
+  const { q, action, resource_type, resource_id, user_id } = values;
+  const asked = query({
+    q,
+    changes: action === "" || undefined,
+    action: action === EVERYTHING ? undefined : (action as Action),
+    resource_type: resource_type as Kind,
+    resource_id,
+    user_id,
+    created_after: since,
+  });
+  const listing = useListing<EventOut>(["audit", asked], (cursor) =>
+    data(api.GET("/v1/audit/events", { params: { query: { ...asked, limit: 50, cursor } } })),
   );
   const columns: Column<EventOut>[] = [
     {
@@ -74,7 +75,7 @@ export default function AuditPage() {
     { key: "when", header: t("when"), width: "9rem", cell: (event) => <Time at={event.created_at} /> },
   ];
   const exported = (format: string) =>
-    `/v1/audit/export?${new URLSearchParams({ ...query, ...("changes" in query ? { changes: "true" } : {}), format } as Record<string, string>)}`;
+    `/v1/audit/export?${new URLSearchParams(Object.entries({ ...asked, format }).map(([name, value]) => [name, String(value)]))}`;
   return (
     <Page
       title={t("title")}

@@ -1,7 +1,7 @@
 import { Button, Group, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, type ConfigKeyOut, type ConfigOut, type ConfigScope, data, ifMatch, useListing } from "../../api";
+import { api, type ConfigKeyOut, type ConfigOut, type ConfigScope, data, ifMatch, query, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -39,13 +39,8 @@ export default function ConfigsPage() {
   const keys = useQuery({ queryKey: ["config-keys"], queryFn: () => data(api.GET("/v1/admin/configs/keys")) });
   const known = keys.data?.items ?? [];
   const listing = useListing<ConfigOut>(["configs", values], (cursor) => {
-    const query = {
-      limit: 50,
-      ...(values.key ? { key: values.key } : {}),
-      ...(values.scope ? { scope: values.scope as ConfigScope } : {}),
-      ...(cursor ? { cursor } : {}),
-    };
-    return data(api.GET("/v1/admin/configs", { params: { query } }));
+    const asked = query({ key: values.key, scope: values.scope as ConfigScope });
+    return data(api.GET("/v1/admin/configs", { params: { query: { ...asked, limit: 50, cursor } } }));
   });
   const remove = async (config: ConfigOut) => {
     const yes = await confirm({
@@ -187,9 +182,9 @@ function SetValue({
   const known = keys.find((each) => each.key === key);
   const save = async () => {
     const options = {
-      params: { path: { key }, query: { scope, ...(scope === "GLOBAL" ? {} : { scope_id: scopeId }) } },
+      params: { path: { key }, query: { scope, scope_id: scope === "GLOBAL" ? undefined : scopeId } },
       body: { value: value as never, is_active: active },
-      ...(config ? { headers: ifMatch(config.version) } : {}),
+      headers: config ? ifMatch(config.version) : undefined,
     };
     await data(api.PUT("/v1/admin/configs/{key}", options));
     tell(t("saved"));

@@ -1,7 +1,16 @@
 import { Anchor, Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type EntryOut, type EntryStatus, type Source, useListing, type VerificationOut } from "../../api";
+import {
+  api,
+  data,
+  type EntryOut,
+  type EntryStatus,
+  query,
+  type Source,
+  useListing,
+  type VerificationOut,
+} from "../../api";
 import {
   type Column,
   CursorTable,
@@ -44,14 +53,14 @@ export default function LedgerPage() {
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
-  const query = {
+  const asked = query({
     user_id: values.user || "*",
-    ...(values.status ? { status: values.status as EntryStatus } : {}),
-    ...(values.source ? { source: values.source as Source } : {}),
-    ...(since ? { since } : {}),
-  };
-  const listing = useListing<EntryOut>(["ledger", query], (cursor) =>
-    data(api.GET("/v1/usage", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    status: values.status as EntryStatus,
+    source: values.source as Source,
+    since,
+  });
+  const listing = useListing<EntryOut>(["ledger", asked], (cursor) =>
+    data(api.GET("/v1/usage", { params: { query: { ...asked, limit: 50, cursor } } })),
   );
   const columns: Column<EntryOut>[] = [
     {
@@ -97,7 +106,7 @@ export default function LedgerPage() {
       actions={
         <Button
           component="a"
-          href={`/v1/usage/export?${new URLSearchParams(query)}`}
+          href={`/v1/usage/export?${new URLSearchParams(asked)}`}
           download
           variant="default"
           leftSection={<IconDownload size={16} />}

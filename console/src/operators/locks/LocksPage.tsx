@@ -34,18 +34,12 @@ export default function LocksPage() {
   const confirm = useConfirm();
   const { act } = useAct(["locks"]);
   const filters = useFilters(DEFAULTS);
-  const { values, set, query } = filters;
+  const { values, set } = filters;
   const listing = useListing<LockOut>(
     ["locks", values],
     (cursor) => {
-      const { status, ...rest } = query;
-      const asked = {
-        ...rest,
-        user_id: "*",
-        limit: 50,
-        ...(status ? { status: status as LockStatus } : {}),
-        ...(cursor ? { cursor } : {}),
-      };
+      const { status, ...rest } = filters.query;
+      const asked = { ...rest, status: status as LockStatus | undefined, user_id: "*", limit: 50, cursor };
       return data(api.GET("/v1/locks", { params: { query: asked } }));
     },
     { refetchInterval: pollEvery(AUDITED_EVERY_MS) },

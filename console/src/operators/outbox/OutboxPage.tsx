@@ -1,7 +1,7 @@
 import { Button, Drawer, Group, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useState } from "react";
-import { api, data, type EventStatus, type OutboxEventOut, useListing } from "../../api";
+import { api, data, type EventStatus, type OutboxEventOut, query, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -45,14 +45,9 @@ export default function OutboxPage() {
   const listing = useListing<OutboxEventOut>(
     ["outbox", "events", values],
     (cursor) => {
-      const query = {
-        limit: 50,
-        ...(values.status ? { status: values.status as EventStatus } : {}),
-        ...(values.type ? { type: values.type } : {}),
-        ...(values.about ? { aggregate_id: values.about } : {}),
-        ...(cursor ? { cursor } : {}),
-      };
-      return data(api.GET("/v1/admin/outbox/events", { params: { query } }));
+      const { status, type, about } = values;
+      const asked = query({ status: status as EventStatus, type, aggregate_id: about });
+      return data(api.GET("/v1/admin/outbox/events", { params: { query: { ...asked, limit: 50, cursor } } }));
     },
     { refetchInterval: pollEvery(10_000) },
   );

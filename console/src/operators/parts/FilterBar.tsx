@@ -69,7 +69,7 @@ export function TextFilter({
       className={classes.input}
       w={width}
       value={typed}
-      {...(hint ? { placeholder: hint } : {})}
+      placeholder={hint}
       leftSection={<IconSearch size={14} />}
       onChange={(event) => {
         setTyped(event.currentTarget.value);
@@ -138,7 +138,7 @@ export function ManyFilter({
       miw={width}
       data={[...choices]}
       value={chosen}
-      {...(chosen.length === 0 ? { placeholder: t("all") } : {})}
+      placeholder={chosen.length === 0 ? t("all") : undefined}
       clearable
       onChange={(next) => onChange(next.join(","))}
     />

@@ -168,8 +168,8 @@ function Input({ field, value, onChange }: { field: Field; value: unknown; onCha
         <NumberInput
           {...shared}
           allowDecimal={!field.whole}
-          {...(field.least === undefined ? {} : { min: field.least })}
-          {...(field.most === undefined ? {} : { max: field.most })}
+          min={field.least}
+          max={field.most}
           value={typeof value === "number" ? value : ""}
           onChange={(typed) => onChange(typed === "" ? undefined : Number(typed))}
         />

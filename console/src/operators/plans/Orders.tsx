@@ -26,7 +26,7 @@ export function Orders({ problem }: { problem: boolean }) {
   const names = usePlanNames();
   const [asked, setAsked] = useState<{ order: OrderOut; verb: "refund" | "resolve" } | null>(null);
   const listing = useListing<OrderOut>(["payments", "all", problem], (cursor) => {
-    const query = { user_id: "*", limit: 50, ...(problem ? { problem } : {}), ...(cursor ? { cursor } : {}) };
+    const query = { user_id: "*", limit: 50, problem: problem || undefined, cursor };
     return data(api.GET("/v1/payments", { params: { query } }));
   });
   const columns: Column<OrderOut>[] = [

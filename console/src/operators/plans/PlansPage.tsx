@@ -75,7 +75,7 @@ function Plans({ onEdit }: { onEdit: (plan: PlanOut) => void }) {
   const t = useText(planTexts);
   const language = useLanguage();
   const listing = useListing<PlanOut>(["plans", "all"], (cursor) =>
-    data(api.GET("/v1/admin/plans", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/admin/plans", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<PlanOut>[] = [
     {

@@ -12,9 +12,7 @@ export function Subscriptions() {
   const common = useText(commonTexts);
   const names = usePlanNames();
   const listing = useListing<SubscriptionOut>(["subscriptions", "all"], (cursor) =>
-    data(
-      api.GET("/v1/subscriptions", { params: { query: { user_id: "*", limit: 50, ...(cursor ? { cursor } : {}) } } }),
-    ),
+    data(api.GET("/v1/subscriptions", { params: { query: { user_id: "*", limit: 50, cursor } } })),
   );
   const columns: Column<SubscriptionOut>[] = [
     {

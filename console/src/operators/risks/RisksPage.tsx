@@ -1,7 +1,18 @@
 import { Button, Group, Select, Textarea, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, type Category, data, ifMatch, type RiskOut, type RiskStatus, type Severity, useListing } from "../../api";
+import {
+  api,
+  type Category,
+  data,
+  ifMatch,
+  query,
+  type RiskOut,
+  type RiskStatus,
+  type Severity,
+  several,
+  useListing,
+} from "../../api";
 import {
   type Column,
   CursorTable,
@@ -40,15 +51,13 @@ export default function RisksPage() {
   const { values, set } = filters;
   const [editing, setEditing] = useState<RiskOut | "new" | null>(null);
   const listing = useListing<RiskOut>(["risks", "list", values], (cursor) => {
-    const query = {
-      limit: 50,
-      ...(values.status ? { status: [values.status as RiskStatus] } : {}),
-      ...(values.severity ? { severity: [values.severity as Severity] } : {}),
-      ...(values.category ? { category: values.category as Category } : {}),
-      ...(values.owner ? { owner: values.owner } : {}),
-      ...(cursor ? { cursor } : {}),
-    };
-    return data(api.GET("/v1/admin/risks", { params: { query } }));
+    const asked = query({
+      status: several<RiskStatus>(values.status),
+      severity: several<Severity>(values.severity),
+      category: values.category as Category,
+      owner: values.owner,
+    });
+    return data(api.GET("/v1/admin/risks", { params: { query: { ...asked, limit: 50, cursor } } }));
   });
   const columns: Column<RiskOut>[] = [
     {

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { api, data, type ExecutionItemOut, useListing } from "../../api";
+import { api, data, type ExecutionItemOut, query, several, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -57,13 +57,13 @@ export default function RunsPage() {
         <RangeFilter value={values.range} onChange={(range) => set({ range })} />
       </FilterBar>
       <RunTable
-        filter={{
-          ...(values.status ? { status: values.status.split(",") as Status[] } : {}),
-          ...(values.trigger ? { trigger: values.trigger as "scheduled" | "manual" } : {}),
-          ...(values.type ? { type: values.type } : {}),
-          ...(values.schedule ? { schedule_id: values.schedule } : {}),
-          ...(since ? { due_after: since } : {}),
-        }}
+        filter={query({
+          status: several<Status>(values.status),
+          trigger: values.trigger as "scheduled" | "manual",
+          type: values.type,
+          schedule_id: values.schedule,
+          due_after: since,
+        })}
         empty={<NoRows filtered={filters.active} icon={IconHistory} title={t("none")} text={t("noneText")} />}
       />
     </Page>
@@ -78,8 +78,8 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
   const listing = useListing<ExecutionItemOut>(
     ["runs", filter],
     (cursor) => {
-      const query = { user_id: "*", ...filter, limit: 50, ...(cursor ? { cursor } : {}) };
-      return data(api.GET("/v1/executions", { params: { query } }));
+      const asked = { user_id: "*", ...filter, limit: 50, cursor };
+      return data(api.GET("/v1/executions", { params: { query: asked } }));
     },
     { refetchInterval: pollEvery(filter.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS) },
   );

@@ -91,9 +91,9 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
       priority: form.priority,
       enabled: form.enabled,
       data: payload as ScheduleIn["data"],
-      ...(form.kind === "cron" ? { cron: form.cron } : {}),
-      ...(form.kind === "interval" ? { interval: form.interval } : {}),
-      ...(form.kind === "once" && form.at ? { run_at: new Date(form.at).toISOString() } : {}),
+      cron: form.kind === "cron" ? form.cron : undefined,
+      interval: form.kind === "interval" ? form.interval : undefined,
+      run_at: form.kind === "once" && form.at ? new Date(form.at).toISOString() : undefined,
     };
     try {
       const saved =

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { Link, useNavigate } from "react-router";
-import { api, data, type ScheduleAction, type ScheduleItemOut, useListing } from "../../api";
+import { api, data, query, type ScheduleAction, type ScheduleItemOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -44,15 +44,13 @@ export default function SchedulesPage() {
   const listing = useListing<ScheduleItemOut>(
     ["schedules", "all", values],
     (cursor) => {
-      const query = {
+      const asked = query({
         user_id: values.owner || "*",
-        limit: 50,
-        ...(values.name ? { name: values.name } : {}),
-        ...(values.type ? { type: values.type } : {}),
-        ...(values.enabled ? { enabled: values.enabled === "enabled" } : {}),
-        ...(cursor ? { cursor } : {}),
-      };
-      return data(api.GET("/v1/schedules", { params: { query } }));
+        name: values.name,
+        type: values.type,
+        enabled: values.enabled && values.enabled === "enabled",
+      });
+      return data(api.GET("/v1/schedules", { params: { query: { ...asked, limit: 50, cursor } } }));
     },
     { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );

@@ -11,7 +11,7 @@ export default function BulksPage() {
   const language = useLanguage();
   const listing = useListing<BulkOut>(
     ["bulk"],
-    (cursor) => data(api.GET("/v1/tasks/bulk", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    (cursor) => data(api.GET("/v1/tasks/bulk", { params: { query: { limit: 50, cursor } } })),
     { refetchInterval: pollEvery(10_000) },
   );
   const n = (value: number) => formats.number(value, language);

@@ -2,7 +2,17 @@ import { Button, Menu, Progress, Switch } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "react-router";
-import { api, data, type TaskFilterIn, type TaskItemOut, type TaskStatus, useListing } from "../../api";
+import {
+  api,
+  data,
+  type ListedStatus,
+  query,
+  several,
+  type TaskFilterIn,
+  type TaskItemOut,
+  type TaskStatus,
+  useListing,
+} from "../../api";
 import {
   type Column,
   CursorTable,
@@ -56,24 +66,31 @@ export default function TasksPage() {
   const { values, set } = filters;
   const since = useSince(values.range);
   const filter = useMemo<TaskFilterIn>(
-    () => ({
-      owner: values.owner || "*",
-      ...(values.status ? { status: values.status.split(",") as TaskStatus[] } : {}),
-      ...(values.type ? { type: values.type } : {}),
-      ...(values.queue ? { queue: values.queue } : {}),
-      ...(since ? { created_after: since } : {}),
-      // The product's own come every minute, and would hide other tasks.
-      ...(values.internal || values.type ? {} : { internal: false }),
-    }),
+    () =>
+      query({
+        owner: values.owner || "*",
+        status: several<TaskStatus>(values.status),
+        type: values.type,
+        queue: values.queue,
+        created_after: since,
+        // The product's own come every minute, and would hide other tasks.
+        internal: values.internal || values.type ? undefined : false,
+      }),
     [values, since],
   );
   const listing = useListing<TaskItemOut>(
     ["tasks", "all", filter],
     (cursor) => {
       const { owner, status, type, queue, created_after, internal } = filter;
-      const query = { user_id: owner ?? "*", status, type, queue, created_after, internal, cursor, limit: 50 };
-      const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-      return data(api.GET("/v1/tasks", { params: { query: given } }));
+      const asked = query({
+        user_id: owner ?? "*",
+        status: status as ListedStatus[],
+        type,
+        queue,
+        created_after,
+        internal,
+      });
+      return data(api.GET("/v1/tasks", { params: { query: { ...asked, cursor, limit: 50 } } }));
     },
     { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import { api, data, isApiError, type TaskAction, type TaskFilterIn, type TaskStatus } from "../../api";
+import { api, data, isApiError, query, type TaskAction, type TaskFilterIn } from "../../api";
 import { tell, tellError, useConfirm } from "../../components";
 import { useText } from "../../i18n";
 import { FilterWords } from "./FilterWords";
@@ -69,12 +69,6 @@ export function useBulk(): { busy: boolean; bulk: (action: TaskAction, filter: T
 }
 
 function queryOf(action: TaskAction, filter: TaskFilterIn) {
-  const { owner, ids: _, status, ...rest } = filter;
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined && value !== null));
-  return {
-    action,
-    ...given,
-    ...(status ? { status: status as TaskStatus[] } : {}),
-    ...(owner ? { user_id: owner } : {}),
-  };
+  const { owner, ids: _, ...rest } = filter;
+  return query({ action, ...rest, user_id: owner });
 }

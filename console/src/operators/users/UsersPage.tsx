@@ -1,7 +1,7 @@
 import { Button, PasswordInput, Select, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
-import { api, data, type Role, type UserOut, type UserStatus, useListing } from "../../api";
+import { api, data, query, type Role, type UserOut, type UserStatus, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -33,14 +33,9 @@ export default function UsersPage() {
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const listing = useListing<UserOut>(["users", values], (cursor) => {
-    const query = {
-      limit: 50,
-      ...(values.username ? { username: values.username } : {}),
-      ...(values.status ? { status: values.status as UserStatus } : {}),
-      ...(values.role ? { role: values.role as Role } : {}),
-      ...(cursor ? { cursor } : {}),
-    };
-    return data(api.GET("/v1/admin/users", { params: { query } }));
+    const { username, status, role } = values;
+    const asked = query({ username, status: status as UserStatus, role: role as Role });
+    return data(api.GET("/v1/admin/users", { params: { query: { ...asked, limit: 50, cursor } } }));
   });
   const columns: Column<UserOut>[] = [
     {
@@ -109,12 +104,8 @@ function Create({ onClose }: { onClose: () => void }) {
   const [form, setForm] = useState({ username: "", email: "", password: "", role: "USER" as Role });
   const [made, setMade] = useState<{ name: string; password: string | null } | null>(null);
   const save = async () => {
-    const body = {
-      username: form.username,
-      role: form.role,
-      ...(form.email ? { email: form.email } : {}),
-      ...(form.password ? { password: form.password } : {}),
-    };
+    const { username, role, ...optional } = form;
+    const body = { username, role, ...query(optional) };
     const found = await data(api.POST("/v1/admin/users", { body }));
     setMade({ name: form.username, password: found.password });
   };

@@ -44,7 +44,7 @@ export function ApiKeys() {
   const queries = useQueryClient();
   const [adding, setAdding] = useState(false);
   const listing = useListing<ApiKeyOut>(["api-keys"], (cursor) =>
-    data(api.GET("/v1/api-keys", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/api-keys", { params: { query: { limit: 50, cursor } } })),
   );
   const revoke = async (key: ApiKeyOut) => {
     const title = t("revokeTitle", { name: key.name });

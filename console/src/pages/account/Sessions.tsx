@@ -10,7 +10,7 @@ export function Sessions() {
   const t = useText(accountTexts);
   const queries = useQueryClient();
   const listing = useListing<SessionOut>(["sessions"], (cursor) =>
-    data(api.GET("/v1/sessions", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/sessions", { params: { query: { limit: 50, cursor } } })),
   );
   const act = async (work: () => Promise<string | null>) => {
     try {

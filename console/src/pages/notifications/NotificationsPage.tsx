@@ -32,7 +32,7 @@ export default function NotificationsPage() {
   const listing = useListing<NotificationOut>(["notifications", "list", unread], (cursor) =>
     data(
       api.GET("/v1/notifications", {
-        params: { query: { limit: 50, ...(unread ? { unread: true } : {}), ...(cursor ? { cursor } : {}) } },
+        params: { query: { limit: 50, unread: unread || undefined, cursor } },
       }),
     ),
   );

@@ -5,6 +5,7 @@ import {
   data,
   type QuoteIn,
   type QuoteOut,
+  query,
   type RemovalItemOut,
 } from "../../api";
 import { upload } from "../../uploads/upload";
@@ -36,27 +37,25 @@ export async function told(asset: AssetOut, { drawing, chosen }: Told): Promise<
   if (onlyBoxes(drawing)) return { hints: hintsOf(drawing) };
   const mask = await upload(await maskFile(drawing, `mask of ${asset.name}.png`), () => {}).done;
   const keep = keepBoxes(drawing).map((box) => [...box] as Rectangle);
-  return { mask_asset_id: mask.id, ...(keep.length ? { hints: [{ keep }] as Hints } : {}) };
+  return { mask_asset_id: mask.id, hints: keep.length ? [{ keep }] : undefined };
 }
 
 /** Boxes as the API takes them: one hint for each page that has some of its own, and one for all. */
 export function hintsOf(drawing: MaskDrawing): Hints {
-  return boxesByPage(drawing).map(({ page, boxes, keep }) => ({
-    ...(boxes.length ? { boxes: boxes.map((box) => [...box] as Rectangle) } : {}),
-    ...(keep.length ? { keep: keep.map((box) => [...box] as Rectangle) } : {}),
-    ...(page === null ? {} : { pages: [page, page] }),
-  })) as Hints;
+  return boxesByPage(drawing).map(({ page, boxes, keep }) =>
+    query({
+      boxes: boxes.map((box) => [...box] as Rectangle),
+      keep: keep.map((box) => [...box] as Rectangle),
+      pages: page === null ? null : ([page, page] as [number, number]),
+    }),
+  );
 }
 
 /** What an order that was made said of where the mark is, to say the same again; nothing if the server was to find it. */
 export function toldBefore(payload: unknown): Manual {
   const { mode, hints, mask_asset_id, candidates } = (payload ?? {}) as Manual & Pick<QuoteIn, "mode">;
   if (mode !== "MANUAL") return {};
-  return {
-    ...(hints?.length ? { hints } : {}),
-    ...(mask_asset_id ? { mask_asset_id } : {}),
-    ...(candidates?.length ? { candidates } : {}),
-  };
+  return query({ hints, mask_asset_id, candidates });
 }
 
 /**

@@ -141,7 +141,7 @@ function useLines(taskId: string) {
   useEffect(() => {
     // A task that is over has no stream: its lines are read.
     void readUpTo(MOST_LINES, (cursor) => {
-      const query = { limit: 100, ...(cursor ? { cursor } : {}) };
+      const query = { limit: 100, cursor };
       return data(api.GET("/v1/tasks/{task_id}/logs", { params: { path: { task_id: taskId }, query } }));
     }).then(
       (rows) => rows.items.forEach(add),

@@ -1,7 +1,7 @@
 import { Button, Group, Progress, Select, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type TaskItemOut, type TaskStatus, useListing } from "../../api";
+import { api, data, type ListedStatus, query, several, type TaskItemOut, type TaskStatus, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -45,18 +45,15 @@ export default function TasksPage() {
     queryFn: async () => (await data(api.GET("/v1/task-types"))).items,
     staleTime: 60_000,
   });
-  const query = {
-    ...(status ? { status: status as TaskStatus } : {}),
-    ...(type ? { type } : {}),
-    ...(from ? { created_after: new Date(from).toISOString() } : {}),
-    ...(to ? { created_before: new Date(`${to}T23:59:59`).toISOString() } : {}),
-  };
+  const asked = query({
+    status: several<TaskStatus>(status) as ListedStatus[],
+    type,
+    created_after: from && new Date(from).toISOString(),
+    created_before: to && new Date(`${to}T23:59:59`).toISOString(),
+  });
   const listing = useListing<TaskItemOut>(
-    ["tasks", "list", query],
-    (cursor) =>
-      data(
-        api.GET("/v1/tasks", { params: { query: { ...query, limit: 50, ...(cursor ? { cursor } : {}) } as never } }),
-      ),
+    ["tasks", "list", asked],
+    (cursor) => data(api.GET("/v1/tasks", { params: { query: { ...asked, limit: 50, cursor } } })),
     { refetchInterval: 3000 },
   );
   const columns: Column<TaskItemOut>[] = [

@@ -12,7 +12,7 @@ export function Ledger() {
   const t = useText(usageTexts);
   useLanguage();
   const listing = useListing<EntryOut>(["usage", "ledger"], (cursor) =>
-    data(api.GET("/v1/usage", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/usage", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<EntryOut>[] = [
     {
@@ -38,12 +38,7 @@ export function Ledger() {
       align: "end",
       cell: (entry) => (
         // Units leave the balance when they are held: using them takes nothing more, and the column adds up.
-        <Text
-          size="sm"
-          fw={usesHeld(entry) ? 400 : 600}
-          {...(usesHeld(entry) ? { c: "dimmed" } : {})}
-          className="figures"
-        >
+        <Text size="sm" fw={usesHeld(entry) ? 400 : 600} c={usesHeld(entry) ? "dimmed" : undefined} className="figures">
           {usesHeld(entry)
             ? t("ofHeld", { n: entry.units })
             : `${entry.direction === "CREDIT" ? "+" : "−"}${entry.units}`}

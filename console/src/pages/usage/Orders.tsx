@@ -10,7 +10,7 @@ export function Orders() {
   const language = useLanguage();
   const [open, setOpen] = useState<OrderOut | null>(null);
   const listing = useListing<OrderOut>(["usage", "orders"], (cursor) =>
-    data(api.GET("/v1/payments", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/payments", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<OrderOut>[] = [
     {

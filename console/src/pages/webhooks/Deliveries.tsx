@@ -38,7 +38,7 @@ export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
     (cursor) =>
       data(
         api.GET("/v1/webhooks/deliveries", {
-          params: { query: { endpoint_id: endpoint.id, limit: 50, ...(cursor ? { cursor } : {}) } },
+          params: { query: { endpoint_id: endpoint.id, limit: 50, cursor } },
         }),
       ),
     { refetchInterval: 2000 },

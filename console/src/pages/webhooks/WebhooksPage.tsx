@@ -10,7 +10,7 @@ export default function WebhooksPage() {
   const t = useText(webhookTexts);
   const [adding, setAdding] = useState(false);
   const listing = useListing<EndpointOut>(["webhooks", "endpoints"], (cursor) =>
-    data(api.GET("/v1/webhooks/endpoints", { params: { query: { limit: 50, ...(cursor ? { cursor } : {}) } } })),
+    data(api.GET("/v1/webhooks/endpoints", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<EndpointOut>[] = [
     {
