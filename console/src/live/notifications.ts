@@ -1,13 +1,13 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { api, data } from "../api";
+import { api, data, keys } from "../api";
 import { useMe } from "../session/store";
 import { follow } from "./useEvents";
 
 /** How many notifications are unread, as it changes. */
 export function useUnread(): number {
   const query = useQuery({
-    queryKey: ["notifications", "unread"],
+    queryKey: keys.notifications.unread,
     queryFn: () => data(api.GET("/v1/notifications/unread-count")),
     staleTime: 30_000,
   });
@@ -21,10 +21,10 @@ export function useNotificationStream(): void {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another person has another stream
   useEffect(() => {
     const news = () => {
-      void queries.invalidateQueries({ queryKey: ["notifications"] });
+      void queries.invalidateQueries({ queryKey: keys.notifications.all });
       // Notifications report changes of tasks or plans.
-      void queries.invalidateQueries({ queryKey: ["tasks"] });
-      void queries.invalidateQueries({ queryKey: ["usage"] });
+      void queries.invalidateQueries({ queryKey: keys.tasks.all });
+      void queries.invalidateQueries({ queryKey: keys.usage.all });
     };
     return follow("/v1/notifications/events", ["notification", "unread"], news);
   }, [user.id, queries]);

@@ -1,6 +1,6 @@
 import { keepPreviousData, type UseQueryResult, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type LogOut, type TaskItemOut, type TaskOut, type TaskStatus } from "../api";
+import { api, data, keys, type LogOut, type TaskItemOut, type TaskOut, type TaskStatus } from "../api";
 import { readUpTo } from "../api/rows";
 import { useEvents } from "./useEvents";
 
@@ -13,7 +13,7 @@ export function isOver(status: TaskStatus): boolean {
 /** A task as it changes, until it is over. */
 export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): UseQueryResult<TaskOut> {
   const queries = useQueryClient();
-  const key = ["tasks", "one", taskId];
+  const key = keys.tasks.one(taskId);
   const query = useQuery({
     queryKey: key,
     queryFn: () => data(api.GET("/v1/tasks/{task_id}", { params: { path: { task_id: taskId } } })),
@@ -23,13 +23,14 @@ export function useLiveTask(taskId: string, onLog?: (line: LogOut) => void): Use
   const [url] = useState(() => `/v1/tasks/${encodeURIComponent(taskId)}/events${onLog ? "?after_log=0" : ""}`);
   const ended = () => {
     // The result came with the end, and money was settled.
-    for (const each of [["tasks"], ["removals"], ["usage"]]) void queries.invalidateQueries({ queryKey: each });
+    for (const each of [keys.tasks.all, keys.removals.all, keys.usage.all])
+      void queries.invalidateQueries({ queryKey: each });
   };
   useEvents(open ? url : null, {
     task: (event) => {
       const item = event as TaskItemOut;
       queries.setQueryData<TaskOut>(key, (before) => (before ? { ...before, ...item } : before));
-      void queries.invalidateQueries({ queryKey: ["tasks", "steps", taskId] });
+      void queries.invalidateQueries({ queryKey: keys.tasks.allSteps(taskId) });
       // What is over is listened to no longer: the event that says so may come too late.
       if (isOver(item.status)) ended();
     },
@@ -44,7 +45,7 @@ const MOST_STEPS = 500;
 /** The steps of a task, up to a limit; of a longer history also the failed ones. */
 export function useSteps(taskId: string, onlyFailed: boolean) {
   return useQuery({
-    queryKey: ["tasks", "steps", taskId, onlyFailed],
+    queryKey: keys.tasks.steps(taskId, onlyFailed),
     queryFn: () =>
       readUpTo(MOST_STEPS, (cursor) => {
         const query = { limit: 100, failed: onlyFailed || undefined, cursor };

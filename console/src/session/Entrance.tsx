@@ -2,7 +2,7 @@ import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
 import { Link } from "react-router";
-import { api, data } from "../api";
+import { api, data, keys } from "../api";
 import { IconCheck } from "../components";
 import { useText } from "../i18n";
 import { Mark } from "../shell/Mark";
@@ -14,7 +14,7 @@ import { sessionTexts } from "./session.texts";
 
 export function useCapabilities() {
   return useQuery({
-    queryKey: ["capabilities"],
+    queryKey: keys.capabilities,
     queryFn: () => data(api.GET("/v1/capabilities")),
     staleTime: 300_000,
   });

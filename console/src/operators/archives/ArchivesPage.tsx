@@ -1,5 +1,5 @@
 import { Button, Tabs } from "@mantine/core";
-import { type ArchiveOut, api, data, type PartitionOut, useListing } from "../../api";
+import { type ArchiveOut, api, data, keys, type PartitionOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -24,7 +24,7 @@ const DEFAULTS = { show: "partitions" };
 export default function ArchivesPage() {
   const t = useText(archiveTexts);
   const { values, set } = useFilters(DEFAULTS);
-  const { busy, act } = useAct(["partitions"]);
+  const { busy, act } = useAct(keys.partitions.all);
   const ahead = () =>
     act(async () => {
       const { made } = await data(api.POST("/v1/admin/partitions"));
@@ -67,7 +67,7 @@ function Partitions() {
   const t = useText(archiveTexts);
   const part = useText(partTexts);
   const language = useLanguage();
-  const listing = useListing<PartitionOut>(["partitions"], () => data(api.GET("/v1/admin/partitions")));
+  const listing = useListing<PartitionOut>(keys.partitions.all, () => data(api.GET("/v1/admin/partitions")));
   const n = (value: number) => formats.number(value, language);
   const columns: Column<PartitionOut>[] = [
     {
@@ -110,7 +110,7 @@ function Archives() {
   const t = useText(archiveTexts);
   const part = useText(partTexts);
   const language = useLanguage();
-  const listing = useListing<ArchiveOut>(["archives"], (cursor) =>
+  const listing = useListing<ArchiveOut>(keys.archives.all, (cursor) =>
     data(api.GET("/v1/admin/archives", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<ArchiveOut>[] = [

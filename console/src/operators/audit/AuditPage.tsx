@@ -1,6 +1,6 @@
 import { Button, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { type Action, api, data, type EventOut, type ListAuditEventsData, query, useListing } from "../../api";
+import { type Action, api, data, type EventOut, keys, type ListAuditEventsData, query, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -44,7 +44,7 @@ export default function AuditPage() {
     user_id,
     created_after: since,
   });
-  const listing = useListing<EventOut>(["audit", asked], (cursor) =>
+  const listing = useListing<EventOut>(keys.audit.list(asked), (cursor) =>
     data(api.GET("/v1/audit/events", { params: { query: { ...asked, limit: 50, cursor } } })),
   );
   const columns: Column<EventOut>[] = [

@@ -1,7 +1,7 @@
 import { Button, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, data, type EventOut, isApiError } from "../../api";
+import { api, data, type EventOut, isApiError, keys } from "../../api";
 import {
   Fact,
   Facts,
@@ -25,7 +25,7 @@ import { Diff } from "./Diff";
 export default function EventPage() {
   const { eventId = "" } = useParams();
   const query = useQuery({
-    queryKey: ["audit-event", eventId],
+    queryKey: keys.auditEvent(eventId),
     queryFn: () => data(api.GET("/v1/audit/events/{event_id}", { params: { path: { event_id: eventId } } })),
     staleTime: Number.POSITIVE_INFINITY, // what happened does not change
   });

@@ -1,7 +1,17 @@
 import { Button, Group, Select, Stack, Switch, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, type ConfigKeyOut, type ConfigOut, type ConfigScope, data, ifMatch, query, useListing } from "../../api";
+import {
+  api,
+  type ConfigKeyOut,
+  type ConfigOut,
+  type ConfigScope,
+  data,
+  ifMatch,
+  keys,
+  query,
+  useListing,
+} from "../../api";
 import {
   type Column,
   CursorTable,
@@ -34,11 +44,11 @@ export default function ConfigsPage() {
   const confirm = useConfirm();
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
-  const { act } = useAct(["configs"]);
+  const { act } = useAct(keys.configs.all);
   const [editing, setEditing] = useState<ConfigOut | "new" | null>(null);
-  const keys = useQuery({ queryKey: ["config-keys"], queryFn: () => data(api.GET("/v1/admin/configs/keys")) });
-  const known = keys.data?.items ?? [];
-  const listing = useListing<ConfigOut>(["configs", values], (cursor) => {
+  const registered = useQuery({ queryKey: keys.configKeys, queryFn: () => data(api.GET("/v1/admin/configs/keys")) });
+  const known = registered.data?.items ?? [];
+  const listing = useListing<ConfigOut>(keys.configs.list(values), (cursor) => {
     const asked = query({ key: values.key, scope: values.scope as ConfigScope });
     return data(api.GET("/v1/admin/configs", { params: { query: { ...asked, limit: 50, cursor } } }));
   });
@@ -158,7 +168,7 @@ export default function ConfigsPage() {
         </Stack>
       </Panel>
       {editing && (
-        <SetValue config={editing === "new" ? null : editing} keys={known} onClose={() => setEditing(null)} />
+        <SetValue config={editing === "new" ? null : editing} known={known} onClose={() => setEditing(null)} />
       )}
     </Page>
   );
@@ -166,11 +176,11 @@ export default function ConfigsPage() {
 
 function SetValue({
   config,
-  keys,
+  known,
   onClose,
 }: {
   config: ConfigOut | null;
-  keys: readonly ConfigKeyOut[];
+  known: readonly ConfigKeyOut[];
   onClose: () => void;
 }) {
   const t = useText(configTexts);
@@ -179,7 +189,7 @@ function SetValue({
   const [scopeId, setScopeId] = useState(config?.scope_id ?? "");
   const [active, setActive] = useState(config?.is_active ?? true);
   const [value, setValue] = useState<unknown>(config?.value);
-  const known = keys.find((each) => each.key === key);
+  const chosenKey = known.find((each) => each.key === key);
   const save = async () => {
     const options = {
       params: { path: { key }, query: { scope, scope_id: scope === "GLOBAL" ? undefined : scopeId } },
@@ -195,8 +205,8 @@ function SetValue({
       title={config ? t("setTitle", { key }) : t("create")}
       size="lg"
       onSave={save}
-      changes={["configs"]}
-      disabled={!known || value === undefined}
+      changes={keys.configs.all}
+      disabled={!chosenKey || value === undefined}
       onClose={onClose}
     >
       {config === null && (
@@ -204,17 +214,17 @@ function SetValue({
           label={t("key")}
           placeholder={t("chooseKey")}
           required
-          data={keys.map((each) => each.key)}
+          data={known.map((each) => each.key)}
           value={key || null}
           onChange={(chosen) => {
             setKey(chosen ?? "");
-            setValue(keys.find((each) => each.key === chosen)?.default);
+            setValue(known.find((each) => each.key === chosen)?.default);
           }}
         />
       )}
-      {known && (
+      {chosenKey && (
         <Text size="sm" c="dimmed">
-          {known.description}
+          {chosenKey.description}
         </Text>
       )}
       {config === null && (
@@ -236,7 +246,7 @@ function SetValue({
           )}
         </Group>
       )}
-      {known && <SchemaForm key={key} schema={known.value_schema} value={value} onChange={setValue} />}
+      {chosenKey && <SchemaForm key={key} schema={chosenKey.value_schema} value={value} onChange={setValue} />}
       <Switch label={t("isActive")} checked={active} onChange={(event) => setActive(event.currentTarget.checked)} />
     </FormDialog>
   );

@@ -6,6 +6,7 @@ import {
   data,
   type EntryOut,
   type EntryStatus,
+  keys,
   query,
   type Source,
   useListing,
@@ -59,7 +60,7 @@ export default function LedgerPage() {
     source: values.source as Source,
     since,
   });
-  const listing = useListing<EntryOut>(["ledger", asked], (cursor) =>
+  const listing = useListing<EntryOut>(keys.ledger.list(asked), (cursor) =>
     data(api.GET("/v1/usage", { params: { query: { ...asked, limit: 50, cursor } } })),
   );
   const columns: Column<EntryOut>[] = [
@@ -145,9 +146,9 @@ export default function LedgerPage() {
 
 function Verification() {
   const t = useText(ledgerTexts);
-  const { busy, act } = useAct(["ledger-verification"]);
+  const { busy, act } = useAct(keys.ledgerVerification);
   const query = useQuery({
-    queryKey: ["ledger-verification"],
+    queryKey: keys.ledgerVerification,
     queryFn: () => data(api.GET("/v1/admin/ledger/verification")),
   });
   return (

@@ -1,26 +1,26 @@
 import { type QueryClient, type QueryKey, useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { type ExecutionItemOut, patch, type TaskItemOut } from "../../api";
+import { type ExecutionItemOut, keys, patch, type TaskItemOut } from "../../api";
 import { follow } from "../../live/useEvents";
 import { runBelongs, taskBelongs } from "./belongs";
 
 /** What is read again when something has changed. */
 const SHOWN = {
-  tasks: [["tasks", "all"]],
-  runs: [["runs"]],
-  schedules: [["schedules"]],
-  queues: [["queues"], ["operators", "overview"]],
-  workers: [["workers"]],
-  locks: [["locks"]],
-  audit: [["audit"]],
-  users: [["users"]],
-  plans: [["plans"], ["subscriptions"], ["payments"]],
-  ledger: [["ledger"]],
-  outbox: [["outbox"]],
-  configs: [["configs"]],
-  risks: [["risks"]],
-  archives: [["archives"], ["partitions"]],
-  bulk: [["bulk"]],
+  tasks: [keys.tasks.everybodysLists],
+  runs: [keys.runs.all],
+  schedules: [keys.schedules.all],
+  queues: [keys.queues.all, keys.operators.overview],
+  workers: [keys.workers.all],
+  locks: [keys.locks.all],
+  audit: [keys.audit.all],
+  users: [keys.users.all],
+  plans: [keys.plans.all, keys.subscriptions.all, keys.payments.all],
+  ledger: [keys.ledger.all],
+  outbox: [keys.outbox.all],
+  configs: [keys.configs.all],
+  risks: [keys.risks.all],
+  archives: [keys.archives.all, keys.partitions.all],
+  bulk: [keys.bulk.all],
 } satisfies Record<string, readonly QueryKey[]>;
 type Kind = keyof typeof SHOWN;
 
@@ -57,12 +57,12 @@ export function useChanges(): void {
         const { kinds, tasks, runs } = event as Told;
         for (const kind of kinds) again.soon(kind);
         if (tasks.length > 0) {
-          patchLists<TaskItemOut>(queries, ["tasks", "all"], tasks, taskBelongs);
+          patchLists<TaskItemOut>(queries, keys.tasks.everybodysLists, tasks, taskBelongs);
           again.soon("queues");
         }
         if (runs.length > 0) {
-          patchLists<ExecutionItemOut>(queries, ["runs"], runs, runBelongs);
-          for (const { id } of runs) void queries.invalidateQueries({ queryKey: ["runs", "one", id] });
+          patchLists<ExecutionItemOut>(queries, keys.runs.all, runs, runBelongs);
+          for (const { id } of runs) void queries.invalidateQueries({ queryKey: keys.runs.one(id) });
         }
       },
       (open) => {

@@ -1,5 +1,5 @@
 import { Button } from "@mantine/core";
-import { api, data, type LockOut, useListing } from "../../api";
+import { api, data, keys, type LockOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -32,11 +32,11 @@ export default function LocksPage() {
   const t = useText(lockTexts);
   const part = useText(partTexts);
   const confirm = useConfirm();
-  const { act } = useAct(["locks"]);
+  const { act } = useAct(keys.locks.all);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const listing = useListing<LockOut>(
-    ["locks", values],
+    keys.locks.list(values),
     (cursor) => {
       const { status, ...rest } = filters.query;
       const asked = { ...rest, status: status as LockStatus | undefined, user_id: "*", limit: 50, cursor };

@@ -1,7 +1,7 @@
 import { Button, Drawer, Group, Stack } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useState } from "react";
-import { api, data, type EventStatus, type OutboxEventOut, query, useListing } from "../../api";
+import { api, data, type EventStatus, keys, type OutboxEventOut, query, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -41,9 +41,9 @@ export default function OutboxPage() {
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const [opened, setOpened] = useState<OutboxEventOut | null>(null);
-  const { act } = useAct(["outbox"]);
+  const { act } = useAct(keys.outbox.all);
   const listing = useListing<OutboxEventOut>(
-    ["outbox", "events", values],
+    keys.outbox.events(values),
     (cursor) => {
       const { status, type, about } = values;
       const asked = query({ status: status as EventStatus, type, aggregate_id: about });
@@ -155,9 +155,9 @@ function Overview() {
   const t = useText(outboxTexts);
   const language = useLanguage();
   const confirm = useConfirm();
-  const { busy, act } = useAct(["outbox"]);
+  const { busy, act } = useAct(keys.outbox.all);
   const query = useQuery({
-    queryKey: ["outbox", "overview"],
+    queryKey: keys.outbox.overview,
     queryFn: () => data(api.GET("/v1/admin/outbox")),
     refetchInterval: pollEvery(5000),
   });

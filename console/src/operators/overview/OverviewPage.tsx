@@ -2,7 +2,7 @@ import { SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "react-router";
-import { type AlarmOut, api, data, type OverviewOut, type Range } from "../../api";
+import { type AlarmOut, api, data, keys, type OverviewOut, type Range } from "../../api";
 import {
   Empty,
   IconActivity,
@@ -31,12 +31,12 @@ export default function OverviewPage() {
   const { values, set } = useFilters(DEFAULTS);
   const range = values.range as Range;
   const overview = useQuery({
-    queryKey: ["operators", "overview"],
+    queryKey: keys.operators.overview,
     queryFn: () => data(api.GET("/v1/admin/overview")),
     refetchInterval: pollEvery(5000),
   });
   const statistics = useQuery({
-    queryKey: ["operators", "statistics", range],
+    queryKey: keys.operators.statistics(range),
     queryFn: () => data(api.GET("/v1/admin/statistics", { params: { query: { range } } })),
     refetchInterval: 20_000,
     placeholderData: (before) => before,

@@ -2,12 +2,10 @@ import { ActionIcon, Button, Menu, Text, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import { api, data, ifMatch, type SavedView } from "../../api";
+import { api, data, ifMatch, keys, type SavedView } from "../../api";
 import { commonTexts, copyText, IconBookmark, IconLink, IconTrash, tell, tellError } from "../../components";
 import { useText } from "../../i18n";
 import { partTexts } from "./parts.texts";
-
-const KEY = ["views"];
 
 async function readViews(): Promise<{ views: SavedView[]; version: number }> {
   const { data: found, response } = await api.GET("/v1/me/views");
@@ -23,7 +21,7 @@ export function Views() {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const [name, setName] = useState("");
-  const query = useQuery({ queryKey: KEY, queryFn: readViews, staleTime: 60_000 });
+  const query = useQuery({ queryKey: keys.views, queryFn: readViews, staleTime: 60_000 });
   const saved = query.data?.views ?? [];
   const here = saved.filter((view) => view.path.split("?", 1)[0] === pathname);
   const write = async (views: SavedView[]) => {
@@ -35,7 +33,7 @@ export function Views() {
       tellError(refusal);
       return false;
     } finally {
-      await queries.invalidateQueries({ queryKey: KEY });
+      await queries.invalidateQueries({ queryKey: keys.views });
     }
   };
   const save = async (event: FormEvent) => {

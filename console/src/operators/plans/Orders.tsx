@@ -1,6 +1,6 @@
 import { Button, Group, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { api, data, type OrderOut, useListing } from "../../api";
+import { api, data, keys, type OrderOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -25,7 +25,7 @@ export function Orders({ problem }: { problem: boolean }) {
   const language = useLanguage();
   const names = usePlanNames();
   const [asked, setAsked] = useState<{ order: OrderOut; verb: "refund" | "resolve" } | null>(null);
-  const listing = useListing<OrderOut>(["payments", "all", problem], (cursor) => {
+  const listing = useListing<OrderOut>(keys.payments.list(problem), (cursor) => {
     const query = { user_id: "*", limit: 50, problem: problem || undefined, cursor };
     return data(api.GET("/v1/payments", { params: { query } }));
   });
@@ -105,7 +105,7 @@ function Reason({ order, verb, onClose }: { order: OrderOut; verb: "refund" | "r
     <FormDialog
       title={verb === "refund" ? t("askRefund") : t("askResolve")}
       onSave={save}
-      changes={["payments"]}
+      changes={keys.payments.all}
       danger={verb === "refund"}
       action={t(verb)}
       onClose={onClose}

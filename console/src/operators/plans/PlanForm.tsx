@@ -1,6 +1,6 @@
 import { Group, JsonInput, NumberInput, Switch, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { api, data, ifMatch, type PlanOut } from "../../api";
+import { api, data, ifMatch, keys, type PlanOut } from "../../api";
 import { FormDialog, tell } from "../../components";
 import { useText } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
@@ -35,7 +35,7 @@ export function PlanForm({ plan, onClose }: { plan: PlanOut | null; onClose: () 
     <FormDialog
       title={plan?.name ?? t("create")}
       onSave={save}
-      changes={["plans"]}
+      changes={keys.plans.all}
       disabled={parsed === null}
       onClose={onClose}
     >

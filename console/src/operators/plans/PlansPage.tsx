@@ -1,6 +1,6 @@
 import { Button, Stack, Switch, Tabs } from "@mantine/core";
 import { useState } from "react";
-import { api, data, type PlanOut, useListing } from "../../api";
+import { api, data, keys, type PlanOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -74,7 +74,7 @@ export default function PlansPage() {
 function Plans({ onEdit }: { onEdit: (plan: PlanOut) => void }) {
   const t = useText(planTexts);
   const language = useLanguage();
-  const listing = useListing<PlanOut>(["plans", "all"], (cursor) =>
+  const listing = useListing<PlanOut>(keys.plans.list, (cursor) =>
     data(api.GET("/v1/admin/plans", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<PlanOut>[] = [

@@ -1,4 +1,4 @@
-import { api, data, type SubscriptionOut, useListing } from "../../api";
+import { api, data, keys, type SubscriptionOut, useListing } from "../../api";
 import { type Column, CursorTable, commonTexts, Empty, IconCreditCard, Id, StateBadge, Time } from "../../components";
 import { useText } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
@@ -11,7 +11,7 @@ export function Subscriptions() {
   const part = useText(partTexts);
   const common = useText(commonTexts);
   const names = usePlanNames();
-  const listing = useListing<SubscriptionOut>(["subscriptions", "all"], (cursor) =>
+  const listing = useListing<SubscriptionOut>(keys.subscriptions.list, (cursor) =>
     data(api.GET("/v1/subscriptions", { params: { query: { user_id: "*", limit: 50, cursor } } })),
   );
   const columns: Column<SubscriptionOut>[] = [

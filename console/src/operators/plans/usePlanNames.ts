@@ -1,10 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, data } from "../../api";
+import { api, data, keys } from "../../api";
 
 /** What plans are called, by their ids. */
 export function usePlanNames(): Map<string, string> {
   const query = useQuery({
-    queryKey: ["plans", "names"],
+    queryKey: keys.plans.names,
     queryFn: () => data(api.GET("/v1/admin/plans", { params: { query: { limit: 100 } } })),
     staleTime: 60_000,
   });

@@ -1,6 +1,6 @@
 import { Button, Group, NumberInput, Text } from "@mantine/core";
 import { useState } from "react";
-import { api, data, ifMatch, type QueueOut, useListing } from "../../api";
+import { api, data, ifMatch, keys, type QueueOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -25,9 +25,9 @@ export default function QueuesPage() {
   const t = useText(queueTexts);
   const language = useLanguage();
   const confirm = useConfirm();
-  const { busy, act } = useAct(["queues"]);
+  const { busy, act } = useAct(keys.queues.all);
   const [limiting, setLimiting] = useState<QueueOut | null>(null);
-  const listing = useListing<QueueOut>(["queues"], () => data(api.GET("/v1/queues")), {
+  const listing = useListing<QueueOut>(keys.queues.all, () => data(api.GET("/v1/queues")), {
     refetchInterval: pollEvery(5000),
   });
   const n = (value: number) => formats.number(value, language);
@@ -154,7 +154,7 @@ function Limit({ queue, onClose }: { queue: QueueOut; onClose: () => void }) {
     onClose();
   };
   return (
-    <FormDialog title={t("limitTitle", { name })} onSave={save} changes={["queues"]} onClose={onClose}>
+    <FormDialog title={t("limitTitle", { name })} onSave={save} changes={keys.queues.all} onClose={onClose}>
       <Text size="sm">{t("limitText")}</Text>
       <NumberInput
         label={t("most")}

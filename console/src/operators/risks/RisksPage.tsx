@@ -6,6 +6,7 @@ import {
   type Category,
   data,
   ifMatch,
+  keys,
   query,
   type RiskOut,
   type RiskStatus,
@@ -50,7 +51,7 @@ export default function RisksPage() {
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const [editing, setEditing] = useState<RiskOut | "new" | null>(null);
-  const listing = useListing<RiskOut>(["risks", "list", values], (cursor) => {
+  const listing = useListing<RiskOut>(keys.risks.list(values), (cursor) => {
     const asked = query({
       status: several<RiskStatus>(values.status),
       severity: several<Severity>(values.severity),
@@ -153,7 +154,7 @@ function Board({
   onChoose: (status: RiskStatus, severity: Severity) => void;
 }) {
   const t = useText(riskTexts);
-  const query = useQuery({ queryKey: ["risks", "board"], queryFn: () => data(api.GET("/v1/admin/risks/board")) });
+  const query = useQuery({ queryKey: keys.risks.board, queryFn: () => data(api.GET("/v1/admin/risks/board")) });
   const counts = new Map<string, number>();
   for (const square of query.data?.squares ?? []) {
     const key = `${square.status} ${square.severity}`;
@@ -204,7 +205,7 @@ function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void
   const t = useText(riskTexts);
   const part = useText(partTexts);
   const confirm = useConfirm();
-  const { act } = useAct(["risks"]);
+  const { act } = useAct(keys.risks.all);
   const [form, setForm] = useState({
     trigger_condition: risk?.trigger_condition ?? "",
     mitigation_plan: risk?.mitigation_plan ?? "",
@@ -234,7 +235,7 @@ function RiskForm({ risk, onClose }: { risk: RiskOut | null; onClose: () => void
       size="lg"
       title={risk?.risk_id ?? t("create")}
       onSave={save}
-      changes={["risks"]}
+      changes={keys.risks.all}
       onClose={onClose}
       aside={
         risk && (

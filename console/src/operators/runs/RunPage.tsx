@@ -1,7 +1,7 @@
 import { Button, Code, Group, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, data, type ExecutionOut } from "../../api";
+import { api, data, type ExecutionOut, keys } from "../../api";
 import {
   copyText,
   Fact,
@@ -27,7 +27,7 @@ import { runTexts } from "./runs.texts";
 export default function RunPage() {
   const { uid = "" } = useParams();
   const query = useQuery({
-    queryKey: ["runs", "one", uid],
+    queryKey: keys.runs.one(uid),
     queryFn: () => data(api.GET("/v1/executions/{execution_id}", { params: { path: { execution_id: uid } } })),
     refetchInterval: ({ state }) => (state.data?.finished_at ? false : pollEvery(5000)()),
   });
@@ -37,10 +37,10 @@ export default function RunPage() {
 function Run({ run }: { run: ExecutionOut }) {
   const t = useText(runTexts);
   const confirm = useConfirm();
-  const { busy, act } = useAct(["runs"]);
+  const { busy, act } = useAct(keys.runs.all);
   const params = { path: { execution_id: run.id } };
   const why = useQuery({
-    queryKey: ["runs", "why", run.id],
+    queryKey: keys.runs.why(run.id),
     queryFn: () => data(api.GET("/v1/executions/{execution_id}/why", { params })),
     enabled: run.status === "PENDING",
     refetchInterval: 5000,

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { api, data, type ExecutionItemOut, query, several, useListing } from "../../api";
+import { api, data, type ExecutionItemOut, keys, query, several, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -76,7 +76,7 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
   const language = useLanguage();
   const { user } = useMe();
   const listing = useListing<ExecutionItemOut>(
-    ["runs", filter],
+    keys.runs.list(filter),
     (cursor) => {
       const asked = { user_id: "*", ...filter, limit: 50, cursor };
       return data(api.GET("/v1/executions", { params: { query: asked } }));

@@ -16,9 +16,10 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
-import { api, data, ifMatch, type MisfirePolicy, type ScheduleIn, type ScheduleOut } from "../../api";
+import { api, data, ifMatch, keys, type MisfirePolicy, type ScheduleIn, type ScheduleOut } from "../../api";
 import { errorWords, Loaded, Page, Panel, ProblemAlert, Time, tell } from "../../components";
 import { useText } from "../../i18n";
+import { useTaskTypes } from "../../live/taskTypes";
 import { SchemaForm } from "../parts/SchemaForm";
 import { inZone, zones } from "./rhythm";
 import { scheduleFormTexts, scheduleTexts } from "./schedules.texts";
@@ -30,7 +31,7 @@ export default function ScheduleFormPage() {
   const t = useText(scheduleFormTexts);
   const { uid } = useParams();
   const query = useQuery({
-    queryKey: ["schedule-form", uid],
+    queryKey: keys.scheduleForm(uid),
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid ?? "" } } })),
     enabled: uid !== undefined,
     staleTime: Number.POSITIVE_INFINITY, // a form being edited must not change
@@ -49,7 +50,7 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
   const words = useText(scheduleTexts);
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const types = useQuery({ queryKey: ["task-types"], queryFn: () => data(api.GET("/v1/task-types")) });
+  const types = useTaskTypes();
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const [form, setForm] = useState(() => ({
     name: schedule?.name ?? "",
@@ -72,7 +73,7 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const set = (changes: Partial<typeof form>) => setForm((before) => ({ ...before, ...changes }));
-  const known = types.data?.items.filter((type) => schedule !== null || !type.name.startsWith("headrace.")) ?? [];
+  const known = types.data?.filter((type) => schedule !== null || !type.name.startsWith("headrace.")) ?? [];
   const chosen = known.find((type) => type.name === form.type);
 
   const submit = async (event: FormEvent) => {
@@ -106,7 +107,7 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
                 body,
               }),
             );
-      await queries.invalidateQueries({ queryKey: ["schedules"] });
+      await queries.invalidateQueries({ queryKey: keys.schedules.all });
       tell(schedule === null ? t("created") : t("saved"));
       void navigate(`/operators/schedules/${saved.id}`);
     } catch (refusal) {
@@ -290,7 +291,7 @@ function Preview({ kind, cron, interval, timezone }: { kind: Kind; cron: string;
   );
   const [body] = useDebouncedValue(asked, 300);
   const query = useQuery({
-    queryKey: ["schedule-preview", body],
+    queryKey: keys.schedulePreview(body),
     queryFn: () => data(api.POST("/v1/schedules/preview", { body })),
     retry: false,
   });

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Menu, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useNavigate, useParams } from "react-router";
-import { api, data, type ScheduleOut } from "../../api";
+import { api, data, keys, type ScheduleOut } from "../../api";
 import {
   Empty,
   Fact,
@@ -38,7 +38,7 @@ export default function SchedulePage() {
   const { uid = "" } = useParams();
   const { user } = useMe();
   const query = useQuery({
-    queryKey: ["schedules", uid],
+    queryKey: keys.schedules.one(uid),
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}", { params: { path: { schedule_id: uid } } })),
     refetchInterval: ({ state }) => (state.data?.user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });
@@ -49,7 +49,7 @@ function Schedule({ schedule }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const navigate = useNavigate();
   const confirm = useConfirm();
-  const { busy, act } = useAct(["schedules"], ["runs"]);
+  const { busy, act } = useAct(keys.schedules.all, keys.runs.all);
   const { id: uid } = schedule;
   const params = { path: { schedule_id: uid } };
   const remove = async () => {
@@ -158,7 +158,7 @@ function Upcoming({ schedule }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const params = { path: { schedule_id: schedule.id }, query: { count: 6 } };
   const query = useQuery({
-    queryKey: ["schedules", schedule.id, "next", schedule.version, schedule.next_run],
+    queryKey: keys.schedules.next(schedule.id, schedule.version, schedule.next_run),
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}/next", { params })),
   });
   const times = query.data?.times ?? [];
@@ -188,7 +188,7 @@ function Figures({ schedule: { id: uid, total_executions } }: { schedule: Schedu
   const t = useText(scheduleTexts);
   const language = useLanguage();
   const query = useQuery({
-    queryKey: ["schedules", uid, "statistics", total_executions],
+    queryKey: keys.schedules.statistics(uid, total_executions),
     placeholderData: (before) => before,
     queryFn: () => data(api.GET("/v1/schedules/{schedule_id}/statistics", { params: { path: { schedule_id: uid } } })),
   });
@@ -219,7 +219,7 @@ function Runs({ schedule: { id: uid, user_id } }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const { user } = useMe();
   const query = useQuery({
-    queryKey: ["runs", "timeline", { schedule_id: uid }],
+    queryKey: keys.runs.timeline({ schedule_id: uid }),
     queryFn: () => data(api.GET("/v1/executions", { params: { query: { schedule_id: uid, user_id, limit: 12 } } })),
     refetchInterval: pollEvery(user_id === user.id ? OWN_EVERY_MS : AUDITED_EVERY_MS),
   });

@@ -1,7 +1,7 @@
 import { Button } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { Link, useNavigate } from "react-router";
-import { api, data, query, type ScheduleAction, type ScheduleItemOut, useListing } from "../../api";
+import { api, data, keys, query, type ScheduleAction, type ScheduleItemOut, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -42,7 +42,7 @@ export default function SchedulesPage() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
   useEffect(() => setChosen(new Set()), [wanted]);
   const listing = useListing<ScheduleItemOut>(
-    ["schedules", "all", values],
+    keys.schedules.list(values),
     (cursor) => {
       const asked = query({
         user_id: values.owner || "*",

@@ -1,6 +1,6 @@
 import { Group, Stack, Switch, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { api, data, type SettingOut } from "../../api";
+import { api, data, keys, type SettingOut } from "../../api";
 import { Empty, Loaded, Page, Panel, StateBadge, useFilters } from "../../components";
 import { useText } from "../../i18n";
 import { FilterBar, TextFilter } from "../parts/FilterBar";
@@ -14,7 +14,7 @@ export default function SettingsPage() {
   const t = useText(settingTexts);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
-  const query = useQuery({ queryKey: ["settings"], queryFn: () => data(api.GET("/v1/admin/settings")) });
+  const query = useQuery({ queryKey: keys.settings, queryFn: () => data(api.GET("/v1/admin/settings")) });
   const wanted = values.q.toLowerCase();
   const shown = (query.data?.items ?? []).filter(
     (setting) =>

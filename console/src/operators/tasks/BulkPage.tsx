@@ -1,7 +1,7 @@
 import { Button, Progress, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, type BulkOut, data, type TaskOut } from "../../api";
+import { api, type BulkOut, data, keys, type TaskOut } from "../../api";
 import {
   Fact,
   Facts,
@@ -28,7 +28,7 @@ export default function BulkPage() {
   const { taskId = "" } = useParams();
   const queries = useQueryClient();
   const query = useQuery({
-    queryKey: ["bulk", taskId],
+    queryKey: keys.bulk.one(taskId),
     queryFn: async () => {
       const path = { task_id: taskId };
       const [bulk, task] = await Promise.all([
@@ -40,7 +40,7 @@ export default function BulkPage() {
     refetchInterval: ({ state }) => (state.data && isOver(state.data.task.status) ? false : 2000),
   });
   const over = query.data ? isOver(query.data.task.status) : true;
-  const look = () => void queries.invalidateQueries({ queryKey: ["bulk", taskId] });
+  const look = () => void queries.invalidateQueries({ queryKey: keys.bulk.one(taskId) });
   useEvents(over ? null : `/v1/tasks/${taskId}/events`, { task: look, end: look });
   return <Loaded query={query}>{({ bulk, task }) => <Bulk bulk={bulk} task={task} />}</Loaded>;
 }
@@ -49,7 +49,7 @@ function Bulk({ bulk, task }: { bulk: BulkOut; task: TaskOut }) {
   const t = useText(bulkTexts);
   const language = useLanguage();
   const confirm = useConfirm();
-  const { busy, act } = useAct(["bulk"], ["tasks"]);
+  const { busy, act } = useAct(keys.bulk.all, keys.tasks.all);
   const { id: taskId } = task;
   const over = isOver(task.status);
   const n = (value: number) => formats.number(value, language);

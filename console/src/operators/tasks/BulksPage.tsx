@@ -1,4 +1,4 @@
-import { api, type BulkOut, data, useListing } from "../../api";
+import { api, type BulkOut, data, keys, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconStack2, Id, Page, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { pollEvery } from "../live/useChanges";
@@ -10,7 +10,7 @@ export default function BulksPage() {
   const t = useText(bulkTexts);
   const language = useLanguage();
   const listing = useListing<BulkOut>(
-    ["bulk"],
+    keys.bulk.list,
     (cursor) => data(api.GET("/v1/tasks/bulk", { params: { query: { limit: 50, cursor } } })),
     { refetchInterval: pollEvery(10_000) },
   );

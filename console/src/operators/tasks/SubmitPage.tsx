@@ -1,11 +1,11 @@
 import { Alert, Button, Collapse, Group, NumberInput, Select, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
 import { api, data, type TaskIn, type TaskTypeOut } from "../../api";
 import { Empty, IconSend, IconServer, Loaded, Page, Panel, ProblemAlert, tell } from "../../components";
 import { useText } from "../../i18n";
+import { useTaskTypes } from "../../live/taskTypes";
 import { SchemaForm } from "../parts/SchemaForm";
 import { submitTexts } from "./tasks.texts";
 
@@ -13,8 +13,8 @@ import { submitTexts } from "./tasks.texts";
 export default function SubmitPage() {
   const t = useText(submitTexts);
   const [params, setParams] = useSearchParams();
-  const query = useQuery({ queryKey: ["task-types"], queryFn: () => data(api.GET("/v1/task-types")) });
-  const types = (query.data?.items ?? []).filter((type) => !type.name.startsWith("headrace."));
+  const query = useTaskTypes();
+  const types = (query.data ?? []).filter((type) => !type.name.startsWith("headrace."));
   const chosen = types.find((type) => type.name === params.get("type"));
   return (
     <Page title={t("title")} text={t("text")}>

@@ -1,10 +1,10 @@
 import { Button, Menu, Progress, Switch } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "react-router";
 import {
   api,
   data,
+  keys,
   type ListedStatus,
   query,
   several,
@@ -33,6 +33,7 @@ import {
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
+import { useTaskTypes } from "../../live/taskTypes";
 import { lastLine } from "../../pages/tasks/lastLine";
 import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
@@ -79,7 +80,7 @@ export default function TasksPage() {
     [values, since],
   );
   const listing = useListing<TaskItemOut>(
-    ["tasks", "all", filter],
+    keys.tasks.everybodys(filter),
     (cursor) => {
       const { owner, status, type, queue, created_after, internal } = filter;
       const asked = query({
@@ -94,11 +95,7 @@ export default function TasksPage() {
     },
     { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
-  const types = useQuery({
-    queryKey: ["task-types"],
-    queryFn: () => data(api.GET("/v1/task-types")),
-    staleTime: 60_000,
-  });
+  const types = useTaskTypes();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const wanted = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
@@ -177,7 +174,7 @@ export default function TasksPage() {
           label={part("type")}
           value={values.type}
           onChange={(type) => set({ type })}
-          choices={(types.data?.items ?? []).map(({ name }) => ({ value: name, label: name }))}
+          choices={(types.data ?? []).map(({ name }) => ({ value: name, label: name }))}
         />
         <TextFilter label={part("queue")} value={values.queue} onChange={(queue) => set({ queue })} width={140} />
         <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />

@@ -2,7 +2,7 @@ import { Button, Group, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link, useParams } from "react-router";
-import { api, data, type UserOut } from "../../api";
+import { api, data, keys, type UserOut } from "../../api";
 import {
   Fact,
   Facts,
@@ -28,7 +28,7 @@ import { userTexts } from "./users.texts";
 export default function UserPage() {
   const { userId = "" } = useParams();
   const query = useQuery({
-    queryKey: ["users", "one", userId],
+    queryKey: keys.users.one(userId),
     queryFn: () => data(api.GET("/v1/admin/users/{user_id}", { params: { path: { user_id: userId } } })),
   });
   return <Loaded query={query}>{(user) => <User user={user} />}</Loaded>;
@@ -76,7 +76,7 @@ function Balance({ userId }: { userId: string }) {
   const t = useText(userTexts);
   const language = useLanguage();
   const query = useQuery({
-    queryKey: ["users", "balance", userId],
+    queryKey: keys.users.balance(userId),
     queryFn: () => data(api.GET("/v1/usage/balance", { params: { query: { user_id: userId } } })),
   });
   const found = query.data;
@@ -106,7 +106,7 @@ function Balance({ userId }: { userId: string }) {
 function Actions({ user, onPassword }: { user: UserOut; onPassword: (password: string) => void }) {
   const t = useText(userTexts);
   const confirm = useConfirm();
-  const { busy, act } = useAct(["users"]);
+  const { busy, act } = useAct(keys.users.all);
   const params = { path: { user_id: user.id } };
   const name = user.username ?? user.id;
   const suspend = async () => {

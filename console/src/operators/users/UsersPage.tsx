@@ -1,7 +1,7 @@
 import { Button, PasswordInput, Select, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useState } from "react";
-import { api, data, query, type Role, type UserOut, type UserStatus, useListing } from "../../api";
+import { api, data, keys, query, type Role, type UserOut, type UserStatus, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -32,7 +32,7 @@ export default function UsersPage() {
   const [creating, { open, close }] = useDisclosure(false);
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
-  const listing = useListing<UserOut>(["users", values], (cursor) => {
+  const listing = useListing<UserOut>(keys.users.list(values), (cursor) => {
     const { username, status, role } = values;
     const asked = query({ username, status: status as UserStatus, role: role as Role });
     return data(api.GET("/v1/admin/users", { params: { query: { ...asked, limit: 50, cursor } } }));
@@ -118,7 +118,7 @@ function Create({ onClose }: { onClose: () => void }) {
     );
   }
   return (
-    <FormDialog title={t("createTitle")} onSave={save} changes={["users"]} onClose={onClose}>
+    <FormDialog title={t("createTitle")} onSave={save} changes={keys.users.all} onClose={onClose}>
       <Text size="sm">{t("createText")}</Text>
       <TextInput
         label={t("name")}

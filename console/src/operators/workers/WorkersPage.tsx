@@ -1,7 +1,7 @@
 import { Group, Progress, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type WorkerOut } from "../../api";
+import { api, data, keys, type WorkerOut } from "../../api";
 import { Elapsed, Empty, Fact, Facts, IconServer, Id, Loaded, Page, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { pollEvery } from "../live/useChanges";
@@ -12,7 +12,7 @@ import { workerTexts } from "./workers.texts";
 export default function WorkersPage() {
   const t = useText(workerTexts);
   const query = useQuery({
-    queryKey: ["workers"],
+    queryKey: keys.workers.all,
     queryFn: () => data(api.GET("/v1/workers")),
     refetchInterval: pollEvery(3000),
   });

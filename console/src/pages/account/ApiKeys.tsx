@@ -1,7 +1,7 @@
 import { Button, Group, MultiSelect, Text, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { type ApiKeyOut, api, data, type Scope, useListing } from "../../api";
+import { type ApiKeyOut, api, data, keys, type Scope, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -43,7 +43,7 @@ export function ApiKeys() {
   const confirm = useConfirm();
   const queries = useQueryClient();
   const [adding, setAdding] = useState(false);
-  const listing = useListing<ApiKeyOut>(["api-keys"], (cursor) =>
+  const listing = useListing<ApiKeyOut>(keys.apiKeys.all, (cursor) =>
     data(api.GET("/v1/api-keys", { params: { query: { limit: 50, cursor } } })),
   );
   const revoke = async (key: ApiKeyOut) => {
@@ -54,7 +54,7 @@ export function ApiKeys() {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["api-keys"] });
+    await queries.invalidateQueries({ queryKey: keys.apiKeys.all });
   };
   const columns: Column<ApiKeyOut>[] = [
     { key: "name", header: t("name"), width: "minmax(8rem, 1fr)", phone: "title", cell: (key) => <b>{key.name}</b> },
@@ -137,7 +137,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
       title={t("addKey")}
       action={t("addKey")}
       onSave={save}
-      changes={["api-keys"]}
+      changes={keys.apiKeys.all}
       disabled={scopes.length === 0}
       onClose={onClose}
     >

@@ -1,14 +1,14 @@
 import { Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
-import { api, data, ifMatch } from "../../api";
+import { api, data, ifMatch, keys } from "../../api";
 import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, tell } from "../../components";
 import { useText } from "../../i18n";
 import { accountTexts } from "./account.texts";
 
 export function Profile() {
   const t = useText(accountTexts);
-  const me = useQuery({ queryKey: ["me"], queryFn: async () => (await data(api.GET("/v1/me"))).user });
+  const me = useQuery({ queryKey: keys.me, queryFn: async () => (await data(api.GET("/v1/me"))).user });
   if (!me.data) return <Loading />;
   return (
     <SimpleGrid cols={{ base: 1, md: 2 }}>
@@ -44,7 +44,7 @@ function Mobile({ mobile, version }: { mobile: string; version: number }) {
     try {
       await api.PATCH("/v1/me", { params: { header: ifMatch(version) }, body: { mobile: value.trim() || null } });
       tell(common("saved"));
-      await queries.invalidateQueries({ queryKey: ["me"] });
+      await queries.invalidateQueries({ queryKey: keys.me });
     } catch (refusal) {
       setError(refusal);
     }

@@ -1,6 +1,6 @@
 import { Button, Group, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
-import { api, data, type SessionOut, useListing } from "../../api";
+import { api, data, keys, type SessionOut, useListing } from "../../api";
 import { type Column, CursorTable, Empty, StateBadge, Time, tell, tellError } from "../../components";
 import { useText } from "../../i18n";
 import { accountTexts } from "./account.texts";
@@ -9,7 +9,7 @@ import { browserOf } from "./browser";
 export function Sessions() {
   const t = useText(accountTexts);
   const queries = useQueryClient();
-  const listing = useListing<SessionOut>(["sessions"], (cursor) =>
+  const listing = useListing<SessionOut>(keys.sessions.all, (cursor) =>
     data(api.GET("/v1/sessions", { params: { query: { limit: 50, cursor } } })),
   );
   const act = async (work: () => Promise<string | null>) => {
@@ -19,7 +19,7 @@ export function Sessions() {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["sessions"] });
+    await queries.invalidateQueries({ queryKey: keys.sessions.all });
   };
   const columns: Column<SessionOut>[] = [
     {

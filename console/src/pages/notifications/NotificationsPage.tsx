@@ -1,7 +1,7 @@
 import { Button, Group, Stack, Switch, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type NotificationOut, useListing } from "../../api";
+import { api, data, keys, type NotificationOut, useListing } from "../../api";
 import {
   commonTexts,
   Empty,
@@ -29,7 +29,7 @@ export default function NotificationsPage() {
   const queries = useQueryClient();
   const filters = useFilters(FIRST);
   const unread = filters.values.unread === "yes";
-  const listing = useListing<NotificationOut>(["notifications", "list", unread], (cursor) =>
+  const listing = useListing<NotificationOut>(keys.notifications.list(unread), (cursor) =>
     data(
       api.GET("/v1/notifications", {
         params: { query: { limit: 50, unread: unread || undefined, cursor } },
@@ -38,7 +38,7 @@ export default function NotificationsPage() {
   );
   const act = async (work: Promise<unknown>) => {
     await work.catch(tellError);
-    await queries.invalidateQueries({ queryKey: ["notifications"] });
+    await queries.invalidateQueries({ queryKey: keys.notifications.all });
   };
   const newest = listing.items[0]?.id;
   return (

@@ -1,7 +1,7 @@
 import { Button, Group, Progress, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, data, type RemovalItemOut } from "../../api";
+import { api, data, keys, type RemovalItemOut } from "../../api";
 import { IconDownload, IconWand, Loading, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { isOver } from "../../live/task";
@@ -24,7 +24,7 @@ export default function BatchPage() {
   const t = useText(removalTexts);
   const { batch = "" } = useParams();
   const removals = useQuery({
-    queryKey: ["removals", "batch", batch],
+    queryKey: keys.removals.batch(batch),
     queryFn: () => read(batch),
     refetchInterval: (query) => (query.state.data?.some((each) => !isOver(each.status)) ? 1500 : false),
   });

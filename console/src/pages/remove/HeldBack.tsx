@@ -1,7 +1,7 @@
 import { Button, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type RemovalItemOut, type RemovalOut } from "../../api";
+import { api, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
 import { Panel } from "../../components";
 import { useText } from "../../i18n";
 import { heldBackUrl } from "./media";
@@ -43,7 +43,7 @@ export function HeldBack({ removal, again }: { removal: RemovalOut; again: Again
 /** The order that accepted this result, so that it is not paid for twice. */
 function useTaken(removal: RemovalOut) {
   return useQuery({
-    queryKey: ["removals", "taken", removal.id],
+    queryKey: keys.removals.taken(removal.id),
     queryFn: async () => {
       const query = { asset_id: removal.asset_id, limit: 100 };
       const { items } = await data(api.GET("/v1/removals", { params: { query } }));

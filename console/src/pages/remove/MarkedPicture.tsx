@@ -1,7 +1,7 @@
 import { Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { type AssetOut, api, type CandidateOut, data, type RemovalOut } from "../../api";
+import { type AssetOut, api, type CandidateOut, data, keys, type RemovalOut } from "../../api";
 import { Loading } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./MarkedPicture.module.css";
@@ -13,7 +13,7 @@ import { removalTexts } from "./remove.texts";
 /** The original of a removal with boxes around what may be the mark; the chosen ones stand out. */
 export function MarkedPicture({ removal, chosen }: { removal: RemovalOut; chosen: readonly number[] }) {
   const asset = useQuery({
-    queryKey: ["assets", removal.asset_id],
+    queryKey: keys.assets.one(removal.asset_id),
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal.asset_id } } })),
   });
   if (asset.error) return null;

@@ -1,6 +1,6 @@
 import { ActionIcon, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type AssetOut, api, data } from "../../api";
+import { type AssetOut, api, data, keys } from "../../api";
 import { IconPlus, IconTrash, Time, tellError, useConfirm } from "../../components";
 import { formats, useText } from "../../i18n";
 import { addAsset, useDraft } from "./draft";
@@ -17,7 +17,7 @@ export function NotOrdered() {
   const queries = useQueryClient();
   const confirm = useConfirm();
   const { files } = useDraft();
-  const key = ["assets", "not-ordered"];
+  const key = keys.assets.notOrdered;
   const found = useQuery({ queryKey: key, queryFn: () => data(api.GET("/v1/removals/not-ordered")) });
   const here = new Set(files.map((file) => file.asset?.id));
   const left = (found.data?.items ?? []).filter((asset) => !here.has(asset.id)).slice(0, SHOWN);

@@ -1,7 +1,7 @@
 import { ActionIcon, Group, NumberInput, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
-import { api, data, type RemovalOut, type ResultOut } from "../../api";
+import { api, data, keys, type RemovalOut, type ResultOut } from "../../api";
 import { Empty, IconChevronLeft, IconChevronRight, Loading } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
@@ -23,7 +23,7 @@ export function PagesView({
   const t = useText(removalTexts);
   const [drawn, setDrawn] = useState(false); // any of them
   const asset = useQuery({
-    queryKey: ["assets", removal.asset_id],
+    queryKey: keys.assets.one(removal.asset_id),
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal.asset_id } } })),
   });
   const [page, setPage] = useState(

@@ -1,6 +1,7 @@
 import { Anchor, Group, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
+import { keys } from "../../api";
 import { ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import type { Quality } from "./draft";
@@ -10,7 +11,7 @@ import { removeTexts } from "./remove.texts";
 
 export function usePrice(assetIds: string[], quality: Quality) {
   return useQuery({
-    queryKey: ["usage", "quote", assetIds, quality],
+    queryKey: keys.usage.quote(assetIds, quality),
     queryFn: () => quote(assetIds, quality),
     enabled: assetIds.length > 0,
   });

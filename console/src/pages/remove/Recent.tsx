@@ -1,7 +1,7 @@
 import { Anchor, Group, Progress, SimpleGrid, Text, Title } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type RemovalItemOut } from "../../api";
+import { api, data, keys, type RemovalItemOut } from "../../api";
 import { Empty, IconWand, Time } from "../../components";
 import { useText } from "../../i18n";
 import { isOver } from "../../live/task";
@@ -17,7 +17,7 @@ const SHOWN = 8;
 export function Recent() {
   const t = useText(removeTexts);
   const recent = useQuery({
-    queryKey: ["removals", "recent"],
+    queryKey: keys.removals.recent,
     queryFn: async () => (await data(api.GET("/v1/removals", { params: { query: { limit: SHOWN } } }))).items,
     refetchInterval: (query) => (query.state.data?.some((each) => !isOver(each.status)) ? 2000 : false),
   });

@@ -2,7 +2,7 @@ import { Anchor, Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import { api, data, type RemovalOut } from "../../api";
+import { api, data, keys, type RemovalOut } from "../../api";
 import {
   commonTexts,
   Empty,
@@ -45,7 +45,7 @@ function Removal({ taskId }: { taskId: string }) {
   const task = useLiveTask(taskId);
   const status = task.data?.status;
   const removal = useQuery({
-    queryKey: ["removals", "one", taskId, status && isOver(status)],
+    queryKey: keys.removals.one(taskId, status && isOver(status)),
     queryFn: () => data(api.GET("/v1/removals/{task_id}", { params: { path: { task_id: taskId } } })),
     placeholderData: (before: RemovalOut | undefined) => before,
   });
@@ -190,7 +190,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
   const [drawing, setDrawing] = useState(false);
   const price = usePrice(drawing && removal ? [removal.asset_id] : [], removal?.quality ?? "STANDARD").data;
   const asset = useQuery({
-    queryKey: ["assets", removal?.asset_id],
+    queryKey: keys.assets.one(removal?.asset_id),
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal?.asset_id ?? "" } } })),
     enabled: removal !== undefined,
   });
@@ -203,7 +203,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
       const same = { basis: removal.rights_basis, quality: removal.quality };
       const taskId = await orderAgain(found, payload, { ...same, ...how });
       setDrawing(false);
-      void queries.invalidateQueries({ queryKey: ["removals"] });
+      void queries.invalidateQueries({ queryKey: keys.removals.all });
       void navigate(`/remove/${taskId}`);
     } catch (refusal) {
       tellError(refusal);

@@ -2,7 +2,7 @@ import { Button, Checkbox, Radio, SegmentedControl, Stack, Text } from "@mantine
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate } from "react-router";
-import { isApiError } from "../../api";
+import { isApiError, keys } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { interruptedUploads } from "../../uploads/parts";
@@ -174,9 +174,9 @@ function Start() {
         ordered(keys);
       });
       ordered(files.map((file) => file.key)); // those that could not be taken go as well
-      void queries.invalidateQueries({ queryKey: ["removals"] });
-      void queries.invalidateQueries({ queryKey: ["assets", "not-ordered"] });
-      void queries.invalidateQueries({ queryKey: ["usage"] });
+      void queries.invalidateQueries({ queryKey: keys.removals.all });
+      void queries.invalidateQueries({ queryKey: keys.assets.notOrdered });
+      void queries.invalidateQueries({ queryKey: keys.usage.all });
       const items = made.current.flatMap((each) => each.items);
       const batch = made.current.length === 1 ? made.current[0]?.batch_id : null;
       void navigate(

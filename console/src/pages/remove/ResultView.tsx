@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { api, data, type RemovalOut, type ResultOut } from "../../api";
+import { api, data, keys, type RemovalOut, type ResultOut } from "../../api";
 import { Empty, IconPresentation, Loading, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
@@ -13,7 +13,7 @@ import { VideoView } from "./VideoView";
 
 export function useResult(taskId: string) {
   return useQuery({
-    queryKey: ["results", taskId],
+    queryKey: keys.results(taskId),
     queryFn: () => data(api.GET("/v1/tasks/{task_id}/result", { params: { path: { task_id: taskId } } })),
     staleTime: 60_000,
   });

@@ -2,7 +2,7 @@ import { Button, Code, Group, Text } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import { api, data, ifMatch, type LogOut, type TaskOut } from "../../api";
+import { api, data, ifMatch, keys, type LogOut, type TaskOut } from "../../api";
 import { readUpTo } from "../../api/rows";
 import {
   Elapsed,
@@ -194,7 +194,7 @@ function Actions({ task }: { task: TaskOut }) {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["tasks"] });
+    await queries.invalidateQueries({ queryKey: keys.tasks.all });
   };
   const cancel = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
@@ -209,7 +209,7 @@ function Actions({ task }: { task: TaskOut }) {
       await api.DELETE("/v1/tasks/{task_id}", { params });
       tell(t("deleted"));
       void navigate("/tasks");
-      await queries.invalidateQueries({ queryKey: ["tasks", "list"] });
+      await queries.invalidateQueries({ queryKey: keys.tasks.ownLists });
     } catch (refusal) {
       tellError(refusal);
     }

@@ -1,7 +1,16 @@
 import { Button, Group, Progress, Select, Text, TextInput } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, type ListedStatus, query, several, type TaskItemOut, type TaskStatus, useListing } from "../../api";
+import {
+  api,
+  data,
+  keys,
+  type ListedStatus,
+  query,
+  several,
+  type TaskItemOut,
+  type TaskStatus,
+  useListing,
+} from "../../api";
 import {
   type Column,
   CursorTable,
@@ -17,6 +26,7 @@ import {
 } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { isOver } from "../../live/task";
+import { useTaskTypes } from "../../live/taskTypes";
 import { RemovalBadge } from "../remove/Outcome";
 import { failureOf, MEDIA } from "./failure";
 import { tasksTexts } from "./tasks.texts";
@@ -40,11 +50,7 @@ export default function TasksPage() {
   useLanguage();
   const filters = useFilters(NONE);
   const { status, type, from, to } = filters.values;
-  const types = useQuery({
-    queryKey: ["task-types"],
-    queryFn: async () => (await data(api.GET("/v1/task-types"))).items,
-    staleTime: 60_000,
-  });
+  const types = useTaskTypes();
   const asked = query({
     status: several<TaskStatus>(status) as ListedStatus[],
     type,
@@ -52,7 +58,7 @@ export default function TasksPage() {
     created_before: to && new Date(`${to}T23:59:59`).toISOString(),
   });
   const listing = useListing<TaskItemOut>(
-    ["tasks", "list", asked],
+    keys.tasks.own(asked),
     (cursor) => data(api.GET("/v1/tasks", { params: { query: { ...asked, limit: 50, cursor } } })),
     { refetchInterval: 3000 },
   );

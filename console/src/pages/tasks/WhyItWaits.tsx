@@ -1,6 +1,6 @@
 import { Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { api, data } from "../../api";
+import { api, data, keys } from "../../api";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { tasksTexts, whyTexts } from "./tasks.texts";
 
@@ -9,7 +9,7 @@ export function WhyItWaits({ taskId }: { taskId: string }) {
   const t = useText(tasksTexts);
   const language = useLanguage();
   const why = useQuery({
-    queryKey: ["tasks", "why", taskId],
+    queryKey: keys.tasks.why(taskId),
     queryFn: () => data(api.GET("/v1/tasks/{task_id}/why", { params: { path: { task_id: taskId } } })),
     refetchInterval: 4000,
   });

@@ -1,6 +1,6 @@
 import { Progress, RingProgress, SimpleGrid, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { api, data } from "../../api";
+import { api, data, keys } from "../../api";
 import { Loading, Panel, ProblemAlert, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { usageTexts } from "./usage.texts";
@@ -9,8 +9,8 @@ import { usageTexts } from "./usage.texts";
 export function Balance() {
   const t = useText(usageTexts);
   const language = useLanguage();
-  const balance = useQuery({ queryKey: ["usage", "balance"], queryFn: () => data(api.GET("/v1/usage/balance")) });
-  const storage = useQuery({ queryKey: ["usage", "storage"], queryFn: () => data(api.GET("/v1/assets/usage")) });
+  const balance = useQuery({ queryKey: keys.usage.balance, queryFn: () => data(api.GET("/v1/usage/balance")) });
+  const storage = useQuery({ queryKey: keys.usage.storage, queryFn: () => data(api.GET("/v1/assets/usage")) });
   if (balance.error) return <ProblemAlert error={balance.error} onRetry={() => void balance.refetch()} />;
   if (!balance.data) return <Loading />;
   const { left, total, held, renews_at: renews } = balance.data;

@@ -1,6 +1,6 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { Link } from "react-router";
-import { api, data, type EntryOut, useListing } from "../../api";
+import { api, data, type EntryOut, keys, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconDownload, IconReceipt, Id, StateBadge, Time } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { usageTexts } from "./usage.texts";
@@ -11,7 +11,7 @@ const usesHeld = (entry: EntryOut) => entry.status === "COMMITTED" && entry.hold
 export function Ledger() {
   const t = useText(usageTexts);
   useLanguage();
-  const listing = useListing<EntryOut>(["usage", "ledger"], (cursor) =>
+  const listing = useListing<EntryOut>(keys.usage.ledger, (cursor) =>
     data(api.GET("/v1/usage", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<EntryOut>[] = [

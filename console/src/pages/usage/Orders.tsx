@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, data, type OrderOut, useListing } from "../../api";
+import { api, data, keys, type OrderOut, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconCreditCard, Id, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { PayDialog } from "./PayDialog";
@@ -9,7 +9,7 @@ export function Orders() {
   const t = useText(usageTexts);
   const language = useLanguage();
   const [open, setOpen] = useState<OrderOut | null>(null);
-  const listing = useListing<OrderOut>(["usage", "orders"], (cursor) =>
+  const listing = useListing<OrderOut>(keys.usage.orders, (cursor) =>
     data(api.GET("/v1/payments", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<OrderOut>[] = [

@@ -1,6 +1,6 @@
 import { Alert, Button, Center, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { api, data, type OrderOut } from "../../api";
+import { api, data, keys, type OrderOut } from "../../api";
 import { commonTexts, IconBrandWechat, IconCircleCheck, ProblemAlert, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { usageTexts } from "./usage.texts";
@@ -12,13 +12,13 @@ export function PayDialog({ order, onClose }: { order: OrderOut; onClose: () => 
   const language = useLanguage();
   const params = { path: { order_id: order.id } };
   const current = useQuery({
-    queryKey: ["usage", "order", order.id],
+    queryKey: keys.usage.order(order.id),
     queryFn: () => data(api.GET("/v1/payments/{order_id}", { params })),
     initialData: order,
     refetchInterval: (query) => (query.state.data?.status === "PENDING" ? 2000 : false),
   });
   const check = useQuery({
-    queryKey: ["usage", "order-check", order.id],
+    queryKey: keys.usage.orderCheck(order.id),
     queryFn: () => data(api.POST("/v1/payments/{order_id}/check", { params })),
     enabled: false,
   });

@@ -1,7 +1,7 @@
 import { Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, ifMatch, type OrderOut, type PlanOut, type SubscriptionOut } from "../../api";
+import { api, data, ifMatch, keys, type OrderOut, type PlanOut, type SubscriptionOut } from "../../api";
 import { Empty, IconCrown, Loading, ProblemAlert, StateBadge, Time, tellError, useConfirm } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { PayDialog } from "./PayDialog";
@@ -10,7 +10,7 @@ import { usageTexts } from "./usage.texts";
 
 export function usePlans() {
   return useQuery({
-    queryKey: ["plans"],
+    queryKey: keys.plans.offered,
     queryFn: async () => (await data(api.GET("/v1/plans"))).items,
     staleTime: 60_000,
   });
@@ -24,7 +24,7 @@ export function Plans() {
   const [busy, setBusy] = useState<string | null>(null);
   const plans = usePlans();
   const subscriptions = useQuery({
-    queryKey: ["usage", "subscriptions"],
+    queryKey: keys.usage.subscriptions,
     queryFn: async () => (await data(api.GET("/v1/subscriptions", { params: { query: { limit: 20 } } }))).items,
   });
   if (plans.error) return <ProblemAlert error={plans.error} onRetry={() => void plans.refetch()} />;
@@ -73,7 +73,7 @@ export function Plans() {
           order={order}
           onClose={() => {
             setOrder(null);
-            void queries.invalidateQueries({ queryKey: ["usage"] });
+            void queries.invalidateQueries({ queryKey: keys.usage.all });
           }}
         />
       )}
@@ -149,7 +149,7 @@ function Mine({ subscription }: { subscription: SubscriptionOut }) {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["usage"] });
+    await queries.invalidateQueries({ queryKey: keys.usage.all });
   };
   return (
     <Group gap="xs">

@@ -1,7 +1,7 @@
 import "@mantine/charts/styles.layer.css";
 import { BarChart } from "@mantine/charts";
 import { useQuery } from "@tanstack/react-query";
-import { api, data, type UsedDayOut } from "../../api";
+import { api, data, keys, type UsedDayOut } from "../../api";
 import { Empty, IconChartBar, Loading, Panel, ProblemAlert } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { everyDay } from "./days";
@@ -14,7 +14,7 @@ export default function UsedDays() {
   const t = useText(usageTexts);
   const language = useLanguage();
   const used = useQuery({
-    queryKey: ["usage", "days"],
+    queryKey: keys.usage.days,
     queryFn: async (): Promise<UsedDayOut[]> => {
       const since = new Date(Date.now() - (DAYS - 1) * 86_400_000).toISOString().slice(0, 10);
       return (await data(api.GET("/v1/usage/days", { params: { query: { since } } }))).days;

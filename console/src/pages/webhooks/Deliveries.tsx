@@ -1,6 +1,6 @@
 import { Button, Drawer, Group, Stack, Text, Title } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, type DeliveryItemOut, data, type EndpointOut, useListing } from "../../api";
+import { api, type DeliveryItemOut, data, type EndpointOut, keys, useListing } from "../../api";
 import {
   type Column,
   CursorTable,
@@ -34,7 +34,7 @@ export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
   const queries = useQueryClient();
   const filters = useFilters(FIRST);
   const listing = useListing<DeliveryItemOut>(
-    ["webhooks", "deliveries", endpoint.id],
+    keys.webhooks.deliveries(endpoint.id),
     (cursor) =>
       data(
         api.GET("/v1/webhooks/deliveries", {
@@ -89,7 +89,7 @@ export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["webhooks"] });
+    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
   };
   return (
     <section>
@@ -120,7 +120,7 @@ function Delivery({ id, onClose }: { id: string; onClose: () => void }) {
   const queries = useQueryClient();
   const params = { path: { delivery_id: id } };
   const delivery = useQuery({
-    queryKey: ["webhooks", "delivery", id],
+    queryKey: keys.webhooks.delivery(id),
     queryFn: () => data(api.GET("/v1/webhooks/deliveries/{delivery_id}", { params })),
   });
   const resend = async () => {
@@ -131,7 +131,7 @@ function Delivery({ id, onClose }: { id: string; onClose: () => void }) {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["webhooks"] });
+    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
   };
   const one = delivery.data;
   return (

@@ -1,7 +1,7 @@
 import { TagsInput, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type EndpointOut, ifMatch } from "../../api";
+import { api, data, type EndpointOut, ifMatch, keys } from "../../api";
 import { FormDialog, SecretDialog } from "../../components";
 import { useText } from "../../i18n";
 import { webhookTexts } from "./webhooks.texts";
@@ -14,7 +14,7 @@ export function EndpointForm({ endpoint, onClose }: { endpoint?: EndpointOut; on
   const [events, setEvents] = useState<string[]>(endpoint?.subscribed_events ?? ["task.*"]);
   const [secret, setSecret] = useState<string | null>(null);
   const types = useQuery({
-    queryKey: ["event-types"],
+    queryKey: keys.eventTypes,
     queryFn: async () => (await data(api.GET("/v1/event-types"))).items.map((type) => type.name),
     staleTime: 300_000,
   });
@@ -32,7 +32,13 @@ export function EndpointForm({ endpoint, onClose }: { endpoint?: EndpointOut; on
   const title = endpoint ? t("editTitle") : t("addTitle");
   if (secret !== null) return <SecretDialog title={title} label={t("secretTitle")} value={secret} onClose={onClose} />;
   return (
-    <FormDialog title={title} onSave={save} changes={["webhooks"]} disabled={events.length === 0} onClose={onClose}>
+    <FormDialog
+      title={title}
+      onSave={save}
+      changes={keys.webhooks.all}
+      disabled={events.length === 0}
+      onClose={onClose}
+    >
       <TextInput
         label={t("name")}
         value={name}

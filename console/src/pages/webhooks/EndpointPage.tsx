@@ -2,7 +2,7 @@ import { Button, Group, Menu, Modal, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate, useParams } from "react-router";
-import { api, data, type EndpointOut, ifMatch } from "../../api";
+import { api, data, type EndpointOut, ifMatch, keys } from "../../api";
 import {
   commonTexts,
   Fact,
@@ -37,11 +37,11 @@ export default function EndpointPage() {
   const language = useLanguage();
   const path = { endpoint_id: endpointId };
   const endpoint = useQuery({
-    queryKey: ["webhooks", "endpoint", endpointId],
+    queryKey: keys.webhooks.endpoint(endpointId),
     queryFn: () => data(api.GET("/v1/webhooks/endpoints/{endpoint_id}", { params: { path } })),
   });
   const statistics = useQuery({
-    queryKey: ["webhooks", "statistics", endpointId],
+    queryKey: keys.webhooks.statistics(endpointId),
     queryFn: () => data(api.GET("/v1/webhooks/endpoints/{endpoint_id}/statistics", { params: { path } })),
     refetchInterval: 5000,
   });
@@ -112,7 +112,7 @@ function Actions({ endpoint }: { endpoint: EndpointOut }) {
     } catch (refusal) {
       tellError(refusal);
     }
-    await queries.invalidateQueries({ queryKey: ["webhooks"] });
+    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
   };
   const remove = async () => {
     if (!(await confirm({ title: t("deleteTitle"), body: t("deleteText"), action: common("delete"), danger: true })))

@@ -1,6 +1,6 @@
 import { Button, Text } from "@mantine/core";
 import { useState } from "react";
-import { api, data, type EndpointOut, useListing } from "../../api";
+import { api, data, type EndpointOut, keys, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconPlus, IconWebhook, Page, StateBadge, Time } from "../../components";
 import { useText } from "../../i18n";
 import { EndpointForm } from "./EndpointForm";
@@ -9,7 +9,7 @@ import { webhookTexts } from "./webhooks.texts";
 export default function WebhooksPage() {
   const t = useText(webhookTexts);
   const [adding, setAdding] = useState(false);
-  const listing = useListing<EndpointOut>(["webhooks", "endpoints"], (cursor) =>
+  const listing = useListing<EndpointOut>(keys.webhooks.endpoints, (cursor) =>
     data(api.GET("/v1/webhooks/endpoints", { params: { query: { limit: 50, cursor } } })),
   );
   const columns: Column<EndpointOut>[] = [
