@@ -1,10 +1,11 @@
 import { Button, Group, Modal, type ModalProps, Stack, Text } from "@mantine/core";
-import { type QueryKey, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
+import type { QueryKey } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import { useText } from "../i18n";
 import { commonTexts } from "./components.texts";
 import { ProblemAlert } from "./ProblemAlert";
 import { Secret } from "./Secret";
+import { useAct } from "./useAct";
 
 interface DialogProps {
   readonly title: ReactNode;
@@ -45,27 +46,13 @@ interface FormDialogProps extends DialogProps {
 export function FormDialog(props: FormDialogProps) {
   const { onSave, changes, action, danger = false, disabled = false, aside, children, ...dialog } = props;
   const t = useText(commonTexts);
-  const queries = useQueryClient();
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
-  const save = async () => {
-    setBusy(true);
-    setError(null);
-    try {
-      await onSave();
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-      await queries.invalidateQueries({ queryKey: changes });
-    }
-  };
+  const { busy, error, attempt } = useAct(changes);
   return (
     <Dialog {...dialog}>
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void save();
+          void attempt(onSave);
         }}
       >
         <Stack>

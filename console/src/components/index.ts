@@ -16,4 +16,5 @@ export { StateBadge, type Tone, toneOf } from "./StateBadge";
 export { stateTexts } from "./states.texts";
 export { Elapsed, Time, useNow } from "./Time";
 export { tell, tellError } from "./toast";
+export { useAct } from "./useAct";
 export { type Filters, useFilters } from "./useFilters";

@@ -1,7 +1,7 @@
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { ApiError, api, data } from "../api";
-import { ProblemAlert } from "../components";
+import { ProblemAlert, useAct } from "../components";
 import { useText } from "../i18n";
 import { sessionTexts } from "./session.texts";
 import { signedIn } from "./store";
@@ -11,20 +11,12 @@ export function LoginForm({ username }: { username?: string | null }) {
   const t = useText(sessionTexts);
   const [name, setName] = useState(username ?? "");
   const [password, setPassword] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt } = useAct();
   const isBeingDeleted = error instanceof ApiError && error.code === "account_being_deleted";
-  const submit = async (event: FormEvent, keep = false) => {
+  const submit = (event: FormEvent, keep = false) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      signedIn(await data(api.POST("/v1/auth/login", { body: { username: name, password, keep_account: keep } })));
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    const body = { username: name, password, keep_account: keep };
+    return attempt(async () => signedIn(await data(api.POST("/v1/auth/login", { body }))));
   };
   return (
     <form onSubmit={(event) => void submit(event)}>

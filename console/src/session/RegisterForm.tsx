@@ -1,7 +1,7 @@
 import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { type FormEvent, useState } from "react";
 import { api, data } from "../api";
-import { ProblemAlert, tell } from "../components";
+import { ProblemAlert, useAct } from "../components";
 import { useText } from "../i18n";
 import { sessionTexts } from "./session.texts";
 import { signedIn } from "./store";
@@ -11,21 +11,15 @@ export function RegisterForm({ minLength }: { minLength: number }) {
   const [username, setUsername] = useState("");
   const [password, setPassword] = useState("");
   const [email, setEmail] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: FormEvent) => {
+  const { busy, error, attempt } = useAct();
+  const register = async () => {
+    const user = await data(api.POST("/v1/auth/register", { body: { username, password, email: email || null } }));
+    signedIn(await data(api.POST("/v1/auth/login", { body: { username, password } })));
+    return user.username ?? username;
+  };
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      const user = await data(api.POST("/v1/auth/register", { body: { username, password, email: email || null } }));
-      signedIn(await data(api.POST("/v1/auth/login", { body: { username, password } })));
-      tell(t("madeWelcome", { name: user.username ?? username }));
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    return attempt(register, (name) => t("madeWelcome", { name }));
   };
   return (
     <form onSubmit={(event) => void submit(event)}>

@@ -11,11 +11,11 @@ import {
   StateBadge,
   Time,
   tell,
+  useAct,
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { archiveTexts } from "./archives.texts";
 
 const DEFAULTS = { show: "partitions" };

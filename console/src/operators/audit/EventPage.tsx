@@ -13,7 +13,7 @@ import {
   StateBadge,
   Time,
   tell,
-  tellError,
+  useAct,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
 import { nameOf } from "./AuditPage";
@@ -32,23 +32,27 @@ export default function EventPage() {
   return <Loaded query={query}>{(event) => <Event event={event} />}</Loaded>;
 }
 
+/** Events of the last moments have no proof yet. */
+function unlessNotSealed(refusal: unknown): null {
+  if (isApiError(refusal, "not_sealed")) return null;
+  throw refusal;
+}
+
 function Event({ event }: { event: EventOut }) {
   const t = useText(auditTexts);
   const params = { path: { event_id: event.id } };
-  const prove = async () => {
-    try {
-      const proof = await data(api.GET("/v1/audit/events/{event_id}/proof", { params }));
+  const { act } = useAct();
+  const prove = () =>
+    act(async () => {
+      const proof = await data(api.GET("/v1/audit/events/{event_id}/proof", { params })).catch(unlessNotSealed);
+      if (proof === null) return tell(t("notSealed"));
       const url = URL.createObjectURL(new Blob([JSON.stringify(proof, null, 2)], { type: "application/json" }));
       const link = document.createElement("a");
       link.href = url;
       link.download = `${event.id}.proof.json`;
       link.click();
       URL.revokeObjectURL(url);
-    } catch (refusal) {
-      if (isApiError(refusal, "not_sealed")) tell(t("notSealed"));
-      else tellError(refusal);
-    }
-  };
+    });
   return (
     <Page
       title={`${wordFor(kindTexts, event.resource_type)} ${nameOf(event)}`}

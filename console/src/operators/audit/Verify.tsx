@@ -1,8 +1,7 @@
 import { Alert, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
-import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, data, type VerifiedOut } from "../../api";
-import { commonTexts, Fact, Facts, IconAlertTriangle, IconCircleCheck, ProblemAlert } from "../../components";
+import { api, data, query, type VerifiedOut } from "../../api";
+import { commonTexts, Fact, Facts, IconAlertTriangle, IconCircleCheck, ProblemAlert, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { auditTexts } from "./audit.texts";
 
@@ -11,9 +10,9 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
   const t = useText(auditTexts);
   const common = useText(commonTexts);
   const [month, setMonth] = useState("");
-  const verify = useMutation({
-    mutationFn: () => data(api.POST("/v1/admin/audit/verify", { body: month ? { month } : {} })),
-  });
+  const [found, setFound] = useState<VerifiedOut | null>(null);
+  const { busy, error, attempt } = useAct();
+  const verify = async () => setFound(await data(api.POST("/v1/admin/audit/verify", { body: query({ month }) })));
   return (
     <Modal
       opened={opened}
@@ -25,7 +24,7 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          verify.mutate();
+          void attempt(verify);
         }}
       >
         <Stack>
@@ -37,17 +36,17 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
               value={month}
               onChange={(event) => setMonth(event.currentTarget.value)}
             />
-            <Button type="submit" loading={verify.isPending}>
+            <Button type="submit" loading={busy}>
               {t("verify")}
             </Button>
           </Group>
-          {verify.isPending && (
+          {busy && (
             <Text size="sm" c="dimmed" role="status">
               {t("verifying")}
             </Text>
           )}
-          {verify.error && <ProblemAlert error={verify.error} />}
-          {verify.data && !verify.isPending && <Result found={verify.data} />}
+          {error !== null && <ProblemAlert error={error} />}
+          {found && !busy && error === null && <Result found={found} />}
         </Stack>
       </form>
     </Modal>

@@ -24,6 +24,7 @@ import {
   StateBadge,
   Time,
   tell,
+  useAct,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -31,7 +32,6 @@ import { useText } from "../../i18n";
 import { FilterBar, SelectFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
 import { SchemaForm } from "../parts/SchemaForm";
-import { useAct } from "../parts/useAct";
 import classes from "./Configs.module.css";
 import { configTexts } from "./configs.texts";
 

@@ -27,12 +27,12 @@ import {
   StateBadge,
   stateTexts,
   Time,
+  useAct,
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { FilterBar, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
 import { ledgerTexts } from "./ledger.texts";
 

@@ -9,6 +9,7 @@ import {
   Page,
   StateBadge,
   Time,
+  useAct,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -17,7 +18,6 @@ import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
 import classes from "../tasks/Tasks.module.css";
 import { lockTexts } from "./locks.texts";

@@ -19,6 +19,7 @@ import {
   stateTexts,
   Time,
   tell,
+  useAct,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -26,7 +27,6 @@ import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { pollEvery } from "../live/useChanges";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
 import { outboxTexts } from "./outbox.texts";
 

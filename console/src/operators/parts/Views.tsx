@@ -1,9 +1,9 @@
 import { ActionIcon, Button, Menu, Text, TextInput } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useLocation, useNavigate } from "react-router";
-import { api, data, ifMatch, keys, type SavedView } from "../../api";
-import { commonTexts, copyText, IconBookmark, IconLink, IconTrash, tell, tellError } from "../../components";
+import { api, ifMatch, keys, type SavedView } from "../../api";
+import { commonTexts, copyText, IconBookmark, IconLink, IconTrash, tell, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { partTexts } from "./parts.texts";
 
@@ -19,31 +19,21 @@ export function Views() {
   const common = useText(commonTexts);
   const { pathname, search } = useLocation();
   const navigate = useNavigate();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.views);
   const [name, setName] = useState("");
   const query = useQuery({ queryKey: keys.views, queryFn: readViews, staleTime: 60_000 });
   const saved = query.data?.views ?? [];
   const here = saved.filter((view) => view.path.split("?", 1)[0] === pathname);
-  const write = async (views: SavedView[]) => {
-    try {
-      const headers = ifMatch(query.data?.version ?? 0);
-      await data(api.PUT("/v1/me/views", { body: { views }, headers }));
-      return true;
-    } catch (refusal) {
-      tellError(refusal);
-      return false;
-    } finally {
-      await queries.invalidateQueries({ queryKey: keys.views });
-    }
+  const write = (views: SavedView[], done?: string) => {
+    const headers = ifMatch(query.data?.version ?? 0);
+    return act(() => api.PUT("/v1/me/views", { body: { views }, headers }), done);
   };
   const save = async (event: FormEvent) => {
     event.preventDefault();
     const wanted = name.trim();
     if (wanted === "") return;
     const views = [...saved.filter((view) => view.name !== wanted), { name: wanted, path: `${pathname}${search}` }];
-    if (!(await write(views))) return;
-    setName("");
-    tell(t("viewSaved"));
+    if (await write(views, t("viewSaved"))) setName("");
   };
   return (
     <Menu position="bottom-end" width={280} closeOnItemClick={false}>

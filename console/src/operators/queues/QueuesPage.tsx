@@ -13,11 +13,11 @@ import {
   Page,
   StateBadge,
   tell,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { pollEvery } from "../live/useChanges";
-import { useAct } from "../parts/useAct";
 import { queueTexts } from "./queues.texts";
 
 /** Queues: what is in them, whether they run, and how much at once. */

@@ -27,13 +27,13 @@ import {
   stateTexts,
   Time,
   tell,
+  useAct,
   useConfirm,
   useFilters,
 } from "../../components";
 import { useText, wordFor } from "../../i18n";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { Views } from "../parts/Views";
 import taskClasses from "../tasks/Tasks.module.css";
 import classes from "./Risks.module.css";

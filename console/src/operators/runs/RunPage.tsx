@@ -16,11 +16,11 @@ import {
   Panel,
   StateBadge,
   TimeFact,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { pollEvery } from "../live/useChanges";
-import { useAct } from "../parts/useAct";
 import { runTexts } from "./runs.texts";
 
 /** One run, with what went wrong and where. */

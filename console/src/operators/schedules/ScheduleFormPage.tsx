@@ -13,11 +13,11 @@ import {
   TextInput,
 } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import { api, data, ifMatch, keys, type MisfirePolicy, type ScheduleIn, type ScheduleOut } from "../../api";
-import { errorWords, Loaded, Page, Panel, ProblemAlert, Time, tell } from "../../components";
+import { errorWords, Loaded, Page, Panel, ProblemAlert, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { useTaskTypes } from "../../live/taskTypes";
 import { SchemaForm } from "../parts/SchemaForm";
@@ -49,7 +49,6 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
   const t = useText(scheduleFormTexts);
   const words = useText(scheduleTexts);
   const navigate = useNavigate();
-  const queries = useQueryClient();
   const types = useTaskTypes();
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const [form, setForm] = useState(() => ({
@@ -70,16 +69,13 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
     enabled: schedule?.enabled ?? true,
   }));
   const [payload, setPayload] = useState<unknown>(schedule?.data ?? null);
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt } = useAct(keys.schedules.all);
   const set = (changes: Partial<typeof form>) => setForm((before) => ({ ...before, ...changes }));
   const known = types.data?.filter((type) => schedule !== null || !type.name.startsWith("headrace.")) ?? [];
   const chosen = known.find((type) => type.name === form.type);
 
-  const submit = async (event: FormEvent) => {
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
     const body = {
       name: form.name,
       description: form.description || null,
@@ -96,25 +92,22 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
       interval: form.kind === "interval" ? form.interval : undefined,
       run_at: form.kind === "once" && form.at ? new Date(form.at).toISOString() : undefined,
     };
-    try {
-      const saved =
-        schedule === null
-          ? await data(api.POST("/v1/schedules", { body: { ...body, type: form.type } }))
-          : await data(
-              api.PATCH("/v1/schedules/{schedule_id}", {
-                params: { path: { schedule_id: schedule.id } },
-                headers: ifMatch(schedule.version),
-                body,
-              }),
-            );
-      await queries.invalidateQueries({ queryKey: keys.schedules.all });
-      tell(schedule === null ? t("created") : t("saved"));
-      void navigate(`/operators/schedules/${saved.id}`);
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    return attempt(
+      async () => {
+        const saved =
+          schedule === null
+            ? await data(api.POST("/v1/schedules", { body: { ...body, type: form.type } }))
+            : await data(
+                api.PATCH("/v1/schedules/{schedule_id}", {
+                  params: { path: { schedule_id: schedule.id } },
+                  headers: ifMatch(schedule.version),
+                  body,
+                }),
+              );
+        void navigate(`/operators/schedules/${saved.id}`);
+      },
+      schedule === null ? t("created") : t("saved"),
+    );
   };
 
   return (

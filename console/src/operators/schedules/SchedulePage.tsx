@@ -20,6 +20,7 @@ import {
   Panel,
   StateBadge,
   Time,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
@@ -27,7 +28,6 @@ import { useMe } from "../../session/store";
 import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { partTexts } from "../parts/parts.texts";
-import { useAct } from "../parts/useAct";
 import { RunTable } from "../runs/RunsPage";
 import { inZone, rhythmOf } from "./rhythm";
 import { scheduleTexts } from "./schedules.texts";

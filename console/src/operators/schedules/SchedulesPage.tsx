@@ -13,7 +13,7 @@ import {
   StateBadge,
   stateTexts,
   Time,
-  tellError,
+  useAct,
   useConfirm,
   useFilters,
 } from "../../components";
@@ -151,6 +151,7 @@ function Act({ uids }: { uids: string[] }) {
   const t = useText(scheduleTexts);
   const confirm = useConfirm();
   const navigate = useNavigate();
+  const { act } = useAct();
   const switchAll = async (action: ScheduleAction) => {
     const n = uids.length;
     const yes = await confirm({
@@ -160,13 +161,11 @@ function Act({ uids }: { uids: string[] }) {
       danger: action === "disable",
     });
     if (!yes) return;
-    try {
+    await act(async () => {
       const body = { action, filter: { owner: "*", ids: uids }, expected: n };
       const made = await data(api.POST("/v1/schedules/bulk", { body }));
       void navigate(`/operators/tasks/bulk/${made.task_id}`);
-    } catch (refusal) {
-      tellError(refusal);
-    }
+    });
   };
   return (["enable", "disable"] as const).map((action) => (
     <Button key={action} size="compact-sm" variant="default" onClick={() => void switchAll(action)}>

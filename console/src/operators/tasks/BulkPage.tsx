@@ -13,12 +13,12 @@ import {
   Panel,
   StateBadge,
   Time,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { isOver } from "../../live/task";
 import { useEvents } from "../../live/useEvents";
-import { useAct } from "../parts/useAct";
 import { bulkName } from "./bulkWords";
 import { FilterWords } from "./FilterWords";
 import { bulkTexts } from "./tasks.texts";

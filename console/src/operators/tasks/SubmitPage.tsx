@@ -2,8 +2,8 @@ import { Alert, Button, Collapse, Group, NumberInput, Select, SimpleGrid, Stack,
 import { useDisclosure } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
 import { useNavigate, useSearchParams } from "react-router";
-import { api, data, type TaskIn, type TaskTypeOut } from "../../api";
-import { Empty, IconSend, IconServer, Loaded, Page, Panel, ProblemAlert, tell } from "../../components";
+import { api, data, query, type TaskIn, type TaskTypeOut } from "../../api";
+import { Empty, IconSend, IconServer, Loaded, Page, Panel, ProblemAlert, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { useTaskTypes } from "../../live/taskTypes";
 import { SchemaForm } from "../parts/SchemaForm";
@@ -50,29 +50,16 @@ function SubmitForm({ type }: { type: TaskTypeOut }) {
   const [payload, setPayload] = useState<unknown>(type.payload_schema ? {} : null);
   const [more, { toggle }] = useDisclosure(false);
   const [options, setOptions] = useState<Omit<TaskIn, "type" | "payload">>({});
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
-  const submit = async (event: FormEvent) => {
+  const { busy, error, attempt } = useAct();
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
+    return attempt(async () => {
       const body: TaskIn = { type: type.name, payload: payload as TaskIn["payload"], ...options };
       const task = await data(api.POST("/v1/tasks", { body }));
-      tell(t("submitted"));
       void navigate(`/tasks/${task.id}`);
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    }, t("submitted"));
   };
-  const set = (changes: Partial<typeof options>) =>
-    setOptions((before) =>
-      Object.fromEntries(
-        Object.entries({ ...before, ...changes }).filter(([, value]) => value !== "" && value !== null),
-      ),
-    );
+  const set = (changes: Partial<typeof options>) => setOptions((before) => query({ ...before, ...changes }));
   const number = (value: string | number) => (value === "" ? null : Number(value));
   return (
     <form onSubmit={(event) => void submit(event)}>

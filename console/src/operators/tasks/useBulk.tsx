@@ -1,7 +1,6 @@
-import { useState } from "react";
 import { useNavigate } from "react-router";
 import { api, data, isApiError, query, type TaskAction, type TaskFilterIn } from "../../api";
-import { tell, tellError, useConfirm } from "../../components";
+import { tell, useAct, useConfirm } from "../../components";
 import { useText } from "../../i18n";
 import { FilterWords } from "./FilterWords";
 import { taskTexts } from "./tasks.texts";
@@ -11,7 +10,7 @@ export function useBulk(): { busy: boolean; bulk: (action: TaskAction, filter: T
   const t = useText(taskTexts);
   const confirm = useConfirm();
   const navigate = useNavigate();
-  const [busy, setBusy] = useState(false);
+  const { busy, act } = useAct();
 
   const ask = (action: TaskAction, filter: TaskFilterIn, count: number, exact: boolean, grew: boolean) => {
     const words = {
@@ -42,8 +41,7 @@ export function useBulk(): { busy: boolean; bulk: (action: TaskAction, filter: T
   };
 
   const bulk = async (action: TaskAction, filter: TaskFilterIn) => {
-    setBusy(true);
-    try {
+    await act(async () => {
       let { count, exact } = filter.ids
         ? { count: filter.ids.length, exact: true }
         : await data(api.GET("/v1/tasks/count", { params: { query: queryOf(action, filter) } }));
@@ -59,11 +57,7 @@ export function useBulk(): { busy: boolean; bulk: (action: TaskAction, filter: T
           [count, exact] = [details?.count ?? count, true];
         }
       }
-    } catch (refusal) {
-      tellError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   return { busy, bulk };
 }

@@ -18,10 +18,10 @@ import {
   StateBadge,
   Time,
   TimeFact,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
-import { useAct } from "../parts/useAct";
 import { userTexts } from "./users.texts";
 
 /** One user: who they are, what they have left, and what an administrator may do. */

@@ -1,5 +1,4 @@
 import { Button, Group, MultiSelect, Text, TextInput } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { type ApiKeyOut, api, data, keys, type Scope, useListing } from "../../api";
 import {
@@ -11,7 +10,7 @@ import {
   IconPlus,
   SecretDialog,
   Time,
-  tellError,
+  useAct,
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
@@ -41,7 +40,7 @@ const SCOPES: readonly Scope[] = [
 export function ApiKeys() {
   const t = useText(accountTexts);
   const confirm = useConfirm();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.apiKeys.all);
   const [adding, setAdding] = useState(false);
   const listing = useListing<ApiKeyOut>(keys.apiKeys.all, (cursor) =>
     data(api.GET("/v1/api-keys", { params: { query: { limit: 50, cursor } } })),
@@ -49,12 +48,7 @@ export function ApiKeys() {
   const revoke = async (key: ApiKeyOut) => {
     const title = t("revokeTitle", { name: key.name });
     if (!(await confirm({ title, body: t("revokeText"), action: t("revoke"), danger: true }))) return;
-    try {
-      await api.DELETE("/v1/api-keys/{api_key_id}", { params: { path: { api_key_id: key.id } } });
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.apiKeys.all });
+    await act(() => api.DELETE("/v1/api-keys/{api_key_id}", { params: { path: { api_key_id: key.id } } }));
   };
   const columns: Column<ApiKeyOut>[] = [
     { key: "name", header: t("name"), width: "minmax(8rem, 1fr)", phone: "title", cell: (key) => <b>{key.name}</b> },

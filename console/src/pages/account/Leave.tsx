@@ -3,7 +3,7 @@ import { useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useNavigate } from "react-router";
 import { api } from "../../api";
-import { Panel, ProblemAlert, tell, useConfirm } from "../../components";
+import { Panel, ProblemAlert, tell, useAct, useConfirm } from "../../components";
 import { useText } from "../../i18n";
 import { useCapabilities } from "../../session/Entrance";
 import { signedOut } from "../../session/store";
@@ -19,21 +19,18 @@ export function Leave() {
   const queries = useQueryClient();
   const days = Math.round((useCapabilities().data?.accounts.deletion_grace_seconds ?? 7 * DAY_S) / DAY_S);
   const [password, setPassword] = useState("");
-  const [error, setError] = useState<unknown>(null);
+  const { error, attempt } = useAct();
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (!(await confirm({ title: t("leave"), body: t("leaveText", { days }), action: t("leaveAction"), danger: true })))
       return;
-    setError(null);
-    try {
+    await attempt(async () => {
       await api.POST("/v1/me/deletion", { body: { password } });
       tell(t("gone"));
       queries.clear();
       signedOut();
       void navigate("/login");
-    } catch (refusal) {
-      setError(refusal);
-    }
+    });
   };
   return (
     <Panel title={t("leave")}>

@@ -1,8 +1,8 @@
 import { Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { api, data, ifMatch, keys } from "../../api";
-import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, tell } from "../../components";
+import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { accountTexts } from "./account.texts";
 
@@ -35,19 +35,12 @@ export function Profile() {
 function Mobile({ mobile, version }: { mobile: string; version: number }) {
   const t = useText(accountTexts);
   const common = useText(commonTexts);
-  const queries = useQueryClient();
   const [value, setValue] = useState(mobile);
-  const [error, setError] = useState<unknown>(null);
-  const submit = async (event: FormEvent) => {
+  const { error, attempt } = useAct(keys.me);
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    setError(null);
-    try {
-      await api.PATCH("/v1/me", { params: { header: ifMatch(version) }, body: { mobile: value.trim() || null } });
-      tell(common("saved"));
-      await queries.invalidateQueries({ queryKey: keys.me });
-    } catch (refusal) {
-      setError(refusal);
-    }
+    const body = { mobile: value.trim() || null };
+    return attempt(() => api.PATCH("/v1/me", { params: { header: ifMatch(version) }, body }), common("saved"));
   };
   return (
     <form onSubmit={(event) => void submit(event)}>
@@ -76,21 +69,13 @@ function ChangePassword() {
   const t = useText(accountTexts);
   const [current, setCurrent] = useState("");
   const [fresh, setFresh] = useState("");
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt } = useAct();
   const submit = async (event: FormEvent) => {
     event.preventDefault();
-    setBusy(true);
-    setError(null);
-    try {
-      await api.POST("/v1/auth/password", { body: { current_password: current, new_password: fresh } });
+    const body = { current_password: current, new_password: fresh };
+    if (await attempt(() => api.POST("/v1/auth/password", { body }), t("changed"))) {
       setCurrent("");
       setFresh("");
-      tell(t("changed"));
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
     }
   };
   return (

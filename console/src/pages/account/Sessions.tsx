@@ -1,26 +1,16 @@
 import { Button, Group, Text } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { api, data, keys, type SessionOut, useListing } from "../../api";
-import { type Column, CursorTable, Empty, StateBadge, Time, tell, tellError } from "../../components";
+import { type Column, CursorTable, Empty, StateBadge, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { accountTexts } from "./account.texts";
 import { browserOf } from "./browser";
 
 export function Sessions() {
   const t = useText(accountTexts);
-  const queries = useQueryClient();
+  const { act } = useAct(keys.sessions.all);
   const listing = useListing<SessionOut>(keys.sessions.all, (cursor) =>
     data(api.GET("/v1/sessions", { params: { query: { limit: 50, cursor } } })),
   );
-  const act = async (work: () => Promise<string | null>) => {
-    try {
-      const said = await work();
-      if (said) tell(said);
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.sessions.all });
-  };
   const columns: Column<SessionOut>[] = [
     {
       key: "browser",
@@ -48,10 +38,7 @@ export function Sessions() {
             size="compact-sm"
             variant="default"
             onClick={() =>
-              void act(async () => {
-                await api.DELETE("/v1/sessions/{session_id}", { params: { path: { session_id: session.id } } });
-                return null;
-              })
+              void act(() => api.DELETE("/v1/sessions/{session_id}", { params: { path: { session_id: session.id } } }))
             }
           >
             {t("end")}
@@ -68,7 +55,12 @@ export function Sessions() {
         <Button
           variant="default"
           size="xs"
-          onClick={() => void act(async () => t("ended", { n: (await data(api.DELETE("/v1/sessions"))).ended }))}
+          onClick={() =>
+            void act(
+              () => data(api.DELETE("/v1/sessions")),
+              ({ ended }) => t("ended", { n: ended }),
+            )
+          }
         >
           {t("endOthers")}
         </Button>

@@ -1,5 +1,4 @@
 import { Button, Group, Stack, Switch, Text } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "react-router";
 import { api, data, keys, type NotificationOut, useListing } from "../../api";
 import {
@@ -11,7 +10,7 @@ import {
   Page,
   ProblemAlert,
   Time,
-  tellError,
+  useAct,
   useFilters,
 } from "../../components";
 import { text, useText, wordFor } from "../../i18n";
@@ -26,7 +25,7 @@ const FIRST = { unread: "" };
 export default function NotificationsPage() {
   const t = useText(notificationTexts);
   const common = useText(commonTexts);
-  const queries = useQueryClient();
+  const { act } = useAct(keys.notifications.all);
   const filters = useFilters(FIRST);
   const unread = filters.values.unread === "yes";
   const listing = useListing<NotificationOut>(keys.notifications.list(unread), (cursor) =>
@@ -36,10 +35,6 @@ export default function NotificationsPage() {
       }),
     ),
   );
-  const act = async (work: Promise<unknown>) => {
-    await work.catch(tellError);
-    await queries.invalidateQueries({ queryKey: keys.notifications.all });
-  };
   const newest = listing.items[0]?.id;
   return (
     <Page
@@ -50,7 +45,7 @@ export default function NotificationsPage() {
           variant="default"
           leftSection={<IconCheck size={16} />}
           disabled={newest === undefined}
-          onClick={() => void act(api.POST("/v1/notifications/read-all", { body: { up_to: newest ?? null } }))}
+          onClick={() => void act(() => api.POST("/v1/notifications/read-all", { body: { up_to: newest ?? null } }))}
         >
           {t("readAll")}
         </Button>
@@ -92,13 +87,13 @@ export default function NotificationsPage() {
                     to={placeOf(each)}
                     size="compact-sm"
                     variant="light"
-                    onClick={() => each.is_read || void act(markRead(each))}
+                    onClick={() => each.is_read || void act(() => markRead(each))}
                   >
                     {t("open")}
                   </Button>
                 )}
                 {!each.is_read && (
-                  <Button size="compact-sm" variant="subtle" onClick={() => void act(markRead(each))}>
+                  <Button size="compact-sm" variant="subtle" onClick={() => void act(() => markRead(each))}>
                     {t("markRead")}
                   </Button>
                 )}

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { type AssetOut, api, data, keys } from "../../api";
-import { IconPlus, IconTrash, Time, tellError, useConfirm } from "../../components";
+import { IconPlus, IconTrash, Time, useAct, useConfirm } from "../../components";
 import { formats, useText } from "../../i18n";
 import { addAsset, useDraft } from "./draft";
 import classes from "./FileCard.module.css";
@@ -14,10 +14,10 @@ const SHOWN = 6;
 /** Uploads without an order, perhaps of another browser: to continue, or to delete. */
 export function NotOrdered() {
   const t = useText(removeTexts);
-  const queries = useQueryClient();
   const confirm = useConfirm();
   const { files } = useDraft();
   const key = keys.assets.notOrdered;
+  const { act } = useAct(key);
   const found = useQuery({ queryKey: key, queryFn: () => data(api.GET("/v1/removals/not-ordered")) });
   const here = new Set(files.map((file) => file.asset?.id));
   const left = (found.data?.items ?? []).filter((asset) => !here.has(asset.id)).slice(0, SHOWN);
@@ -25,12 +25,7 @@ export function NotOrdered() {
   const remove = async (asset: AssetOut) => {
     const question = { title: t("deleteTitle", { name: asset.name }), body: t("deleteText"), action: t("deleteOne") };
     if (!(await confirm({ ...question, danger: true }))) return;
-    try {
-      await api.DELETE("/v1/assets/{asset_id}", { params: { path: { asset_id: asset.id } } });
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    void queries.invalidateQueries({ queryKey: key });
+    await act(() => api.DELETE("/v1/assets/{asset_id}", { params: { path: { asset_id: asset.id } } }));
   };
   return (
     <section data-testid="not-ordered">

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Modal, Stack, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, data, keys, type RemovalOut } from "../../api";
@@ -14,7 +14,7 @@ import {
   Page,
   Panel,
   ProblemAlert,
-  tellError,
+  useAct,
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
@@ -42,6 +42,7 @@ export default function RemovalPage() {
 function Removal({ taskId }: { taskId: string }) {
   const t = useText(removalTexts);
   const confirm = useConfirm();
+  const { act } = useAct();
   const task = useLiveTask(taskId);
   const status = task.data?.status;
   const removal = useQuery({
@@ -62,12 +63,8 @@ function Removal({ taskId }: { taskId: string }) {
   if (!removal.data || !task.data || (isOver(task.data.status) && !isOver(removal.data.status))) return <Loading />;
   const stop = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
-    try {
-      // Whatever its version is by now: that moves with every step it makes.
-      await api.POST("/v1/tasks/{task_id}/cancel", { params: { path: { task_id: taskId } } });
-    } catch (refusal) {
-      tellError(refusal);
-    }
+    // Whatever its version is by now: that moves with every step it makes.
+    await act(() => api.POST("/v1/tasks/{task_id}/cancel", { params: { path: { task_id: taskId } } }));
     void task.refetch();
   };
   return (
@@ -185,8 +182,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
   const t = useText(removalTexts);
   const words = useText(removeTexts);
   const navigate = useNavigate();
-  const queries = useQueryClient();
-  const [busy, setBusy] = useState(false);
+  const { busy, act } = useAct(keys.removals.all);
   const [drawing, setDrawing] = useState(false);
   const price = usePrice(drawing && removal ? [removal.asset_id] : [], removal?.quality ?? "STANDARD").data;
   const asset = useQuery({
@@ -196,20 +192,14 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
   });
   const run: Again["run"] = async (how) => {
     if (!removal) return;
-    setBusy(true);
-    try {
+    await act(async () => {
       const found = asset.data ?? (await asset.refetch({ throwOnError: true })).data;
       if (!found) return;
       const same = { basis: removal.rights_basis, quality: removal.quality };
       const taskId = await orderAgain(found, payload, { ...same, ...how });
       setDrawing(false);
-      void queries.invalidateQueries({ queryKey: keys.removals.all });
       void navigate(`/remove/${taskId}`);
-    } catch (refusal) {
-      tellError(refusal);
-    } finally {
-      setBusy(false);
-    }
+    });
   };
   const editor =
     drawing &&

@@ -1,9 +1,8 @@
 import { Button, Checkbox, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useRef } from "react";
 import { useNavigate } from "react-router";
 import { isApiError, keys } from "../../api";
-import { IconWand, Page, Panel, ProblemAlert } from "../../components";
+import { IconWand, Page, Panel, ProblemAlert, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { interruptedUploads } from "../../uploads/parts";
 import { DropZone } from "./DropZone";
@@ -154,10 +153,8 @@ function Rights() {
 function Start() {
   const t = useText(removeTexts);
   const navigate = useNavigate();
-  const queries = useQueryClient();
   const { files, choices } = useDraft();
-  const [error, setError] = useState<unknown>(null);
-  const [busy, setBusy] = useState(false);
+  const { busy, error, attempt } = useAct(keys.removals.all, keys.assets.notOrdered, keys.usage.all);
   const ids = files.flatMap((file) => (file.asset ? [file.asset.id] : []));
   const price = usePrice(ids, choices.quality);
   const usable = files.filter((file) => file.error === null);
@@ -165,18 +162,13 @@ function Start() {
   const allReady = usable.every((file) => isReady(file, choices));
   // What was taken before something else was refused belongs to what is ordered next.
   const made = useRef<Ordered[]>([]);
-  const start = async () => {
-    setBusy(true);
-    setError(null);
-    try {
+  const start = () =>
+    attempt(async () => {
       await order(usable, choices, (keys, taken) => {
         made.current.push(taken);
         ordered(keys);
       });
       ordered(files.map((file) => file.key)); // those that could not be taken go as well
-      void queries.invalidateQueries({ queryKey: keys.removals.all });
-      void queries.invalidateQueries({ queryKey: keys.assets.notOrdered });
-      void queries.invalidateQueries({ queryKey: keys.usage.all });
       const items = made.current.flatMap((each) => each.items);
       const batch = made.current.length === 1 ? made.current[0]?.batch_id : null;
       void navigate(
@@ -186,12 +178,7 @@ function Start() {
             ? `/remove/batch/${batch}`
             : `/remove/batch/${items.map((item) => item.id).join(",")}`,
       );
-    } catch (refusal) {
-      setError(refusal);
-    } finally {
-      setBusy(false);
-    }
-  };
+    });
   return (
     <Stack gap="sm" className={classes.start}>
       <Price price={price} refused={isApiError(error, "quota_exhausted")} note={t("afterwards")} />

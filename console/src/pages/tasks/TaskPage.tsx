@@ -1,5 +1,4 @@
 import { Button, Code, Group, Text } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { api, data, ifMatch, keys, type LogOut, type TaskOut } from "../../api";
@@ -21,8 +20,7 @@ import {
   ProblemAlert,
   StateBadge,
   TimeFact,
-  tell,
-  tellError,
+  useAct,
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
@@ -185,17 +183,9 @@ function Actions({ task }: { task: TaskOut }) {
   const t = useText(tasksTexts);
   const confirm = useConfirm();
   const navigate = useNavigate();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.tasks.all);
+  const { act: leave } = useAct(keys.tasks.ownLists); // what is deleted cannot be read again
   const params = { path: { task_id: task.id }, header: ifMatch(task.version) };
-  const act = async (work: () => Promise<unknown>, done: string) => {
-    try {
-      await work();
-      tell(done);
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.tasks.all });
-  };
   const cancel = async () => {
     if (!(await confirm({ title: t("cancelTitle"), body: t("cancelText"), action: t("cancel"), danger: true }))) return;
     // Whatever its version is by now: that moves with every step it makes.
@@ -205,14 +195,10 @@ function Actions({ task }: { task: TaskOut }) {
   const remove = async () => {
     if (!(await confirm({ title: t("deleteTitle"), body: t("deleteText"), action: t("deleteOne"), danger: true })))
       return;
-    try {
+    await leave(async () => {
       await api.DELETE("/v1/tasks/{task_id}", { params });
-      tell(t("deleted"));
       void navigate("/tasks");
-      await queries.invalidateQueries({ queryKey: keys.tasks.ownLists });
-    } catch (refusal) {
-      tellError(refusal);
-    }
+    }, t("deleted"));
   };
   const over = isOver(task.status);
   return (

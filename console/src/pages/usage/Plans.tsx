@@ -2,7 +2,7 @@ import { Button, Group, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data, ifMatch, keys, type OrderOut, type PlanOut, type SubscriptionOut } from "../../api";
-import { Empty, IconCrown, Loading, ProblemAlert, StateBadge, Time, tellError, useConfirm } from "../../components";
+import { Empty, IconCrown, Loading, ProblemAlert, StateBadge, Time, useAct, useConfirm } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { PayDialog } from "./PayDialog";
 import classes from "./Plans.module.css";
@@ -21,7 +21,8 @@ export function Plans() {
   const t = useText(usageTexts);
   const queries = useQueryClient();
   const [order, setOrder] = useState<OrderOut | null>(null);
-  const [busy, setBusy] = useState<string | null>(null);
+  const [wanted, setWanted] = useState<string | null>(null);
+  const { busy, act } = useAct();
   const plans = usePlans();
   const subscriptions = useQuery({
     queryKey: keys.usage.subscriptions,
@@ -31,9 +32,9 @@ export function Plans() {
   if (!plans.data || !subscriptions.data) return <Loading />;
   if (plans.data.length === 0) return <Empty icon={IconCrown} title={t("noPayments")} />;
   const mine = subscriptions.data.find((each) => each.status === "ACTIVE" || each.status === "PAST_DUE");
-  const buy = async (plan: PlanOut) => {
-    setBusy(plan.id);
-    try {
+  const buy = (plan: PlanOut) => {
+    setWanted(plan.id);
+    return act(async () => {
       const made =
         mine?.plan_id === plan.id
           ? await data(
@@ -44,11 +45,7 @@ export function Plans() {
             )
           : await data(api.POST("/v1/subscriptions", { body: { plan: plan.id, method: "NATIVE" } }));
       setOrder("order" in made ? made.order : made);
-    } catch (refusal) {
-      tellError(refusal);
-    } finally {
-      setBusy(null);
-    }
+    });
   };
   return (
     <>
@@ -58,7 +55,7 @@ export function Plans() {
             key={plan.id}
             plan={plan}
             mine={mine?.plan_id === plan.id ? mine : null}
-            busy={busy === plan.id}
+            busy={busy && wanted === plan.id}
             onBuy={() => void buy(plan)}
           />
         ))}
@@ -133,7 +130,7 @@ function Plan({
 function Mine({ subscription }: { subscription: SubscriptionOut }) {
   const t = useText(usageTexts);
   const confirm = useConfirm();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.usage.all);
   const params = { path: { subscription_id: subscription.id }, header: ifMatch(subscription.version) };
   const toggle = async () => {
     const canceled = subscription.canceled_at !== null;
@@ -143,13 +140,11 @@ function Mine({ subscription }: { subscription: SubscriptionOut }) {
     ) {
       return;
     }
-    try {
-      if (canceled) await api.POST("/v1/subscriptions/{subscription_id}/resume", { params });
-      else await api.POST("/v1/subscriptions/{subscription_id}/cancel", { params });
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.usage.all });
+    await act(() =>
+      canceled
+        ? api.POST("/v1/subscriptions/{subscription_id}/resume", { params })
+        : api.POST("/v1/subscriptions/{subscription_id}/cancel", { params }),
+    );
   };
   return (
     <Group gap="xs">

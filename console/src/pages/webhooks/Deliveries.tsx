@@ -1,5 +1,5 @@
 import { Button, Drawer, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { api, type DeliveryItemOut, data, type EndpointOut, keys, useListing } from "../../api";
 import {
   type Column,
@@ -16,8 +16,7 @@ import {
   ProblemAlert,
   StateBadge,
   Time,
-  tell,
-  tellError,
+  useAct,
   useFilters,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
@@ -31,7 +30,7 @@ const DAY_MS = 86_400_000;
 export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
   const t = useText(webhookTexts);
   const language = useLanguage();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.webhooks.all);
   const filters = useFilters(FIRST);
   const listing = useListing<DeliveryItemOut>(
     keys.webhooks.deliveries(endpoint.id),
@@ -80,16 +79,13 @@ export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
     },
     { key: "at", header: t("when"), width: "9rem", cell: (delivery) => <Time at={delivery.created_at} /> },
   ];
-  const resendFailed = async () => {
-    try {
-      const since = new Date(Date.now() - DAY_MS).toISOString();
-      const params = { path: { endpoint_id: endpoint.id } };
-      const sent = await data(api.POST("/v1/webhooks/endpoints/{endpoint_id}/resend", { params, body: { since } }));
-      tell(t("resentMany", { n: sent.resent }));
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
+  const resendFailed = () => {
+    const since = new Date(Date.now() - DAY_MS).toISOString();
+    const params = { path: { endpoint_id: endpoint.id } };
+    return act(
+      () => data(api.POST("/v1/webhooks/endpoints/{endpoint_id}/resend", { params, body: { since } })),
+      ({ resent }) => t("resentMany", { n: resent }),
+    );
   };
   return (
     <section>
@@ -117,21 +113,17 @@ export function Deliveries({ endpoint }: { endpoint: EndpointOut }) {
 function Delivery({ id, onClose }: { id: string; onClose: () => void }) {
   const t = useText(webhookTexts);
   const common = useText(commonTexts);
-  const queries = useQueryClient();
+  const { act } = useAct(keys.webhooks.all);
   const params = { path: { delivery_id: id } };
   const delivery = useQuery({
     queryKey: keys.webhooks.delivery(id),
     queryFn: () => data(api.GET("/v1/webhooks/deliveries/{delivery_id}", { params })),
   });
   const resend = async () => {
-    try {
+    await act(async () => {
       await api.POST("/v1/webhooks/deliveries/{delivery_id}/resend", { params });
-      tell(t("resent"));
       onClose();
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
+    }, t("resent"));
   };
   const one = delivery.data;
   return (

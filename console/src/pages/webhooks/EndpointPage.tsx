@@ -1,5 +1,5 @@
 import { Button, Group, Menu, Modal, Text } from "@mantine/core";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import { api, data, type EndpointOut, ifMatch, keys } from "../../api";
@@ -22,8 +22,7 @@ import {
   Secret,
   StateBadge,
   Time,
-  tell,
-  tellError,
+  useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
@@ -100,20 +99,11 @@ function Actions({ endpoint }: { endpoint: EndpointOut }) {
   const common = useText(commonTexts);
   const confirm = useConfirm();
   const navigate = useNavigate();
-  const queries = useQueryClient();
+  const { act } = useAct(keys.webhooks.all);
   const [editing, setEditing] = useState(false);
   const [secret, setSecret] = useState<string | null>(null);
   const path = { endpoint_id: endpoint.id };
   const header = ifMatch(endpoint.version);
-  const act = async (work: () => Promise<unknown>, done?: string) => {
-    try {
-      await work();
-      if (done) tell(done);
-    } catch (refusal) {
-      tellError(refusal);
-    }
-    await queries.invalidateQueries({ queryKey: keys.webhooks.all });
-  };
   const remove = async () => {
     if (!(await confirm({ title: t("deleteTitle"), body: t("deleteText"), action: common("delete"), danger: true })))
       return;
