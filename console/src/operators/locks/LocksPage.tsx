@@ -18,8 +18,8 @@ import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
+import { TitleCell } from "../parts/TitleCell";
 import { Views } from "../parts/Views";
-import classes from "../tasks/Tasks.module.css";
 import { lockTexts } from "./locks.texts";
 
 type LockStatus = LockOut["status"];
@@ -61,12 +61,7 @@ export default function LocksPage() {
       header: t("key"),
       width: "minmax(8rem, 1.5fr)",
       phone: "title",
-      cell: (lock) => (
-        <>
-          <span className={classes.title}>{lock.key}</span>
-          <small>{lock.purpose}</small>
-        </>
-      ),
+      cell: (lock) => <TitleCell title={lock.key} facts={lock.purpose} />,
     },
     {
       key: "state",

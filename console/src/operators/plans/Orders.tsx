@@ -14,7 +14,7 @@ import {
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
-import classes from "../tasks/Tasks.module.css";
+import { TitleCell } from "../parts/TitleCell";
 import { planTexts, problemTexts } from "./plans.texts";
 import { usePlanNames } from "./usePlanNames";
 
@@ -36,10 +36,10 @@ export function Orders({ problem }: { problem: boolean }) {
       width: "minmax(12rem, 1fr)",
       phone: "title",
       cell: (order) => (
-        <>
-          <span className={classes.title}>{names.get(order.plan_id) ?? order.description}</span>
-          {order.problem && <span className={classes.error}>{wordFor(problemTexts, order.problem)}</span>}
-        </>
+        <TitleCell
+          title={names.get(order.plan_id) ?? order.description}
+          error={order.problem && wordFor(problemTexts, order.problem)}
+        />
       ),
     },
     { key: "state", header: part("state"), width: "7rem", cell: (order) => <StateBadge state={order.status} /> },

@@ -34,8 +34,8 @@ import {
 import { useText, wordFor } from "../../i18n";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
+import { TitleCell } from "../parts/TitleCell";
 import { Views } from "../parts/Views";
-import taskClasses from "../tasks/Tasks.module.css";
 import classes from "./Risks.module.css";
 import { riskTexts } from "./risks.texts";
 
@@ -66,12 +66,7 @@ export default function RisksPage() {
       header: t("risk"),
       width: "minmax(14rem, 2.5fr)",
       phone: "title",
-      cell: (risk) => (
-        <>
-          <span className={taskClasses.title}>{risk.trigger_condition}</span>
-          <span className={taskClasses.facts}>{risk.mitigation_plan}</span>
-        </>
-      ),
+      cell: (risk) => <TitleCell title={risk.trigger_condition} facts={risk.mitigation_plan} />,
     },
     { key: "severity", header: t("severity"), width: "6rem", cell: (risk) => <StateBadge state={risk.severity} /> },
     { key: "status", header: part("state"), width: "6.5rem", cell: (risk) => <StateBadge state={risk.status} /> },

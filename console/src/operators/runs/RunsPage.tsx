@@ -19,8 +19,8 @@ import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
 import { FilterBar, ManyFilter, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
+import { TitleCell } from "../parts/TitleCell";
 import { Views } from "../parts/Views";
-import classes from "../tasks/Tasks.module.css";
 import { runTexts } from "./runs.texts";
 
 const DEFAULTS = { status: "", trigger: "", type: "", schedule: "", range: "" };
@@ -90,14 +90,11 @@ export function RunTable({ filter, empty }: { filter: RunFilter; empty: ReactNod
       width: "minmax(11rem, 2fr)",
       phone: "title",
       cell: (run) => (
-        <>
-          <span className={classes.title}>{run.schedule_name}</span>
-          {run.error_message ? (
-            <span className={classes.error}>{lastLine(run.error_message)}</span>
-          ) : (
-            <span className={classes.facts}>{run.type}</span>
-          )}
-        </>
+        <TitleCell
+          title={run.schedule_name}
+          error={run.error_message && lastLine(run.error_message)}
+          facts={run.type}
+        />
       ),
     },
     { key: "state", header: part("state"), width: "7.5rem", cell: (run) => <StateBadge state={run.status} /> },

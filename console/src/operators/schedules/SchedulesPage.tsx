@@ -5,7 +5,6 @@ import { api, data, keys, query, type ScheduleAction, type ScheduleItemOut, useL
 import {
   type Column,
   CursorTable,
-  commonTexts,
   IconCalendarTime,
   IconPlus,
   NoRows,
@@ -22,8 +21,9 @@ import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS } from "../parts/audited";
 import { FilterBar, SelectFilter, TextFilter } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
+import { SelectionBar } from "../parts/SelectionBar";
+import { TitleCell } from "../parts/TitleCell";
 import { Views } from "../parts/Views";
-import classes from "../tasks/Tasks.module.css";
 import { rhythmOf } from "./rhythm";
 import { scheduleTexts } from "./schedules.texts";
 
@@ -33,7 +33,6 @@ const DEFAULTS = { name: "", type: "", enabled: "", owner: "" };
 export default function SchedulesPage() {
   const t = useText(scheduleTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const language = useLanguage();
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
@@ -61,14 +60,11 @@ export default function SchedulesPage() {
       width: "minmax(12rem, 2fr)",
       phone: "title",
       cell: (schedule) => (
-        <>
-          <span className={classes.title}>{schedule.name}</span>
-          {schedule.consecutive_failures > 0 ? (
-            <span className={classes.error}>{t("failuresInARow", { n: schedule.consecutive_failures })}</span>
-          ) : (
-            <span className={classes.facts}>{schedule.type}</span>
-          )}
-        </>
+        <TitleCell
+          title={schedule.name}
+          error={schedule.consecutive_failures > 0 && t("failuresInARow", { n: schedule.consecutive_failures })}
+          facts={schedule.type}
+        />
       ),
     },
     {
@@ -129,10 +125,9 @@ export default function SchedulesPage() {
         <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
       </FilterBar>
       {chosen.size > 0 && (
-        <div className={classes.bar}>
-          <b>{common("selected", { n: chosen.size })}</b>
+        <SelectionBar count={chosen.size}>
           <Act uids={[...chosen]} />
-        </div>
+        </SelectionBar>
       )}
       <CursorTable
         label={t("title")}

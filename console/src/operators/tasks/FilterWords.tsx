@@ -1,7 +1,7 @@
 import { stateTexts } from "../../components";
 import { useText, wordFor } from "../../i18n";
 import { partTexts } from "../parts/parts.texts";
-import classes from "./Tasks.module.css";
+import classes from "./FilterWords.module.css";
 import { taskTexts } from "./tasks.texts";
 
 /** A filter in words, so that users see what they act on. */

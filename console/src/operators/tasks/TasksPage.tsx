@@ -16,7 +16,6 @@ import {
 import {
   type Column,
   CursorTable,
-  commonTexts,
   IconBan,
   IconChevronDown,
   IconListCheck,
@@ -47,8 +46,9 @@ import {
   useSince,
 } from "../parts/FilterBar";
 import { partTexts } from "../parts/parts.texts";
+import { SelectionBar } from "../parts/SelectionBar";
+import { TitleCell } from "../parts/TitleCell";
 import { Views } from "../parts/Views";
-import classes from "./Tasks.module.css";
 import { taskTexts } from "./tasks.texts";
 import { useBulk } from "./useBulk";
 
@@ -58,7 +58,6 @@ const STATUSES: readonly TaskStatus[] = ["QUEUED", "RUNNING", "SUCCEEDED", "FAIL
 export default function TasksPage() {
   const t = useText(taskTexts);
   const part = useText(partTexts);
-  const common = useText(commonTexts);
   const defaults = useMemo(
     () => ({ status: "", type: "", queue: "", owner: "", internal: "", range: rememberedRange() }),
     [],
@@ -108,14 +107,11 @@ export default function TasksPage() {
       width: "minmax(12rem, 2fr)",
       phone: "title",
       cell: (task) => (
-        <>
-          <span className={classes.title}>{task.title || task.type}</span>
-          {task.error_message && task.status === "FAILED" ? (
-            <span className={classes.error}>{lastLine(task.error_message)}</span>
-          ) : (
-            <span className={classes.facts}>{task.type}</span>
-          )}
-        </>
+        <TitleCell
+          title={task.title || task.type}
+          error={task.status === "FAILED" && task.error_message && lastLine(task.error_message)}
+          facts={task.type}
+        />
       ),
     },
     { key: "state", header: part("state"), width: "7.5rem", cell: (task) => <State task={task} /> },
@@ -187,10 +183,9 @@ export default function TasksPage() {
         />
       </FilterBar>
       {chosen.size > 0 && (
-        <div className={classes.bar}>
-          <b>{common("selected", { n: chosen.size })}</b>
+        <SelectionBar count={chosen.size}>
           <Act filter={{ ...filter, ids: [...chosen] }} />
-        </div>
+        </SelectionBar>
       )}
       <CursorTable
         label={t("title")}

@@ -4,12 +4,12 @@ import type { RemovalOut } from "../../api";
 import { IconAlertTriangle, IconBrush, IconInfoCircle, Panel } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { CandidateList } from "./CandidatePicker";
+import { Columns } from "./Columns";
 import { HeldBack } from "./HeldBack";
 import { MarkedPicture } from "./MarkedPicture";
 import { ASKS } from "./Outcome";
 import { Price, usePrice } from "./Price";
 import { type Again, Note } from "./RemovalPage";
-import classes from "./RemovalPage.module.css";
 import { removalTexts, removeTexts } from "./remove.texts";
 
 // Failures that can be resolved here; for the others the file itself has to change.
@@ -41,7 +41,7 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   // What was taken off by itself and not well enough comes out the same a second time.
   const tried = removal.held_back && removal.mode === "AUTO" && chosen.join() === certain.join();
   return (
-    <div className={removal.candidates.length > 0 ? classes.columns : undefined}>
+    <Columns aside={removal.candidates.length > 0 ? "20rem" : null}>
       <Stack>
         <Alert
           icon={asks ? <IconInfoCircle /> : <IconAlertTriangle />}
@@ -111,6 +111,6 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
           <Note>{t("sameRights", { basis: words(`basis${removal.rights_basis}`) })}</Note>
         </Panel>
       )}
-    </div>
+    </Columns>
   );
 }

@@ -5,6 +5,7 @@ import { formats, useLanguage, useText } from "../../i18n";
 import { CandidatePicker } from "./CandidatePicker";
 import { type DraftFile, type Mode, removeFile, setChosen, setDrawing } from "./draft";
 import classes from "./FileCard.module.css";
+import shared from "./Files.module.css";
 import { isMarked, type MaskDrawing } from "./mask/drawing";
 import { kindOf, metaOf, previewUrl } from "./media";
 import { removeTexts } from "./remove.texts";
@@ -22,11 +23,11 @@ export function FileCard({ file, mode }: { file: DraftFile; mode: Mode }) {
   const kind = asset?.media_type ?? kindOf(file.name);
   const marked = isMarked(file.drawing);
   return (
-    <div className={classes.card} data-testid="draft-file">
+    <div className={shared.card} data-testid="draft-file">
       <Group wrap="nowrap" align="flex-start" gap="md">
         <Thumbnail src={asset ? previewUrl(asset.id) : file.local} kind={kind} />
-        <Stack gap={4} className={classes.middle}>
-          <Text fw={600} size="sm" className={classes.name}>
+        <Stack gap={4} className={shared.middle}>
+          <Text fw={600} size="sm" className={shared.name}>
             {file.name}
           </Text>
           {file.error !== null ? (

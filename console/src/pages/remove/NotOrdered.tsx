@@ -4,7 +4,7 @@ import { type AssetOut, api, data, keys } from "../../api";
 import { IconPlus, IconTrash, Time, useAct, useConfirm } from "../../components";
 import { formats, useText } from "../../i18n";
 import { addAsset, useDraft } from "./draft";
-import classes from "./FileCard.module.css";
+import classes from "./Files.module.css";
 import { previewUrl } from "./media";
 import { removeTexts } from "./remove.texts";
 import { Thumbnail } from "./Thumbnail";

@@ -4,7 +4,7 @@ import type { CandidateOut, RemovalItemOut, RemovalOut } from "../../api";
 import { IconAlertTriangle, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { nameOf } from "./CandidatePicker";
-import classes from "./RemovalPage.module.css";
+import classes from "./Outcome.module.css";
 import { useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
 import { spans } from "./spans";

@@ -6,7 +6,7 @@ import { ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import type { Quality } from "./draft";
 import { quote } from "./order";
-import classes from "./RemovePage.module.css";
+import classes from "./Price.module.css";
 import { removeTexts } from "./remove.texts";
 
 export function usePrice(assetIds: string[], quality: Quality) {

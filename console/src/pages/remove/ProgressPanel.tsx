@@ -4,7 +4,7 @@ import { IconCheck, Panel } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { useSteps } from "../../live/task";
 import { WhyItWaits } from "../tasks/WhyItWaits";
-import classes from "./RemovalPage.module.css";
+import classes from "./ProgressPanel.module.css";
 import { removalTexts } from "./remove.texts";
 
 const STEPS = ["PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING"] as const;

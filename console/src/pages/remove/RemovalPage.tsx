@@ -20,6 +20,7 @@ import {
 import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
 import { CandidateList } from "./CandidatePicker";
+import { Columns } from "./Columns";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";
 import { download, sizeOf } from "./media";
@@ -27,7 +28,6 @@ import { Found, Quality, RemovalBadge, ResultFacts, StillVisible } from "./Outco
 import { drawingBefore, orderAgain } from "./order";
 import { usePrice } from "./Price";
 import { ProgressPanel } from "./ProgressPanel";
-import classes from "./RemovalPage.module.css";
 import { ResultView } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
 
@@ -127,7 +127,7 @@ function Removal({ taskId }: { taskId: string }) {
 function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
   const t = useText(removalTexts);
   return (
-    <div className={classes.columns}>
+    <Columns aside="20rem">
       <Stack>
         <StillVisible removal={removal} />
         <Panel>
@@ -146,7 +146,7 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
         <Quality taskId={removal.id} />
         <ResultFacts removal={removal} />
       </Stack>
-    </div>
+    </Columns>
   );
 }
 

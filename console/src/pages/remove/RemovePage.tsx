@@ -5,6 +5,7 @@ import { isApiError, keys } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { interruptedUploads } from "../../uploads/parts";
+import { Columns } from "./Columns";
 import { DropZone } from "./DropZone";
 import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
 import { FileCard } from "./FileCard";
@@ -57,7 +58,7 @@ function Draft() {
   const t = useText(removeTexts);
   const { files, choices } = useDraft();
   return (
-    <div className={classes.columns}>
+    <Columns aside="23rem">
       <Stack gap="sm">
         {files.map((file) => (
           <FileCard key={file.key} file={file} mode={choices.mode} />
@@ -88,7 +89,7 @@ function Draft() {
           <Start />
         </Stack>
       </Panel>
-    </div>
+    </Columns>
   );
 }
 
