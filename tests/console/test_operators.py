@@ -164,6 +164,16 @@ def test_all_that_match_are_canceled_with_the_number_shown_before(admin_page: Pa
     assert left == {"count": 25, "exact": True}
 
 
+def test_everybodys_tasks_and_ones_own_are_seen_one_after_the_other(admin_page: Page) -> None:
+    """Both pages offer the task types; each used to break on what the other had read."""
+    page = admin_page
+    for path in ("/operators/tasks", "/tasks", "/operators/tasks"):
+        page.evaluate(GO, path) if page.url.startswith("http") else page.goto(path)
+        page.get_by_label("Type", exact=True).first.click()
+        expect(page.get_by_role("option", name="report.build")).to_be_visible()
+        page.keyboard.press("Escape")
+
+
 def test_every_page_shows_something_and_none_is_wider_than_a_phone(admin_page: Page) -> None:
     page = admin_page
     page.goto("/operators/overview")
