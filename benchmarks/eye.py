@@ -23,7 +23,7 @@ from rich.table import Table
 from benchmarks.eye_marks import KINDS, Mark
 from headrace.removal.images.eye.detecting import detect
 from headrace.removal.images.eye.filling import fill
-from headrace.removal.images.eye.model import LEAST_SCORE
+from headrace.removal.images.eye.model import MIN_SCORE
 from headrace.removal.images.eye.solving import solve
 from training.photographs import evaluation_files
 
@@ -105,7 +105,7 @@ def measure(case: Case, threads: int) -> dict[str, float]:
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
     whole, visible, inside = grown(there, 1), grown(there & changed, 1), grown(there, 2)
     # Automatic is what a user gets without choosing: what is too doubtful to be touched does not count as seen.
-    seen = detection.at_least(LEAST_SCORE).mask_tight
+    seen = detection.at_least(MIN_SCORE).mask_tight
     telea = cv2.inpaint(case.marked, inside.view(np.uint8), 3, cv2.INPAINT_TELEA)
     filled = fill(case.marked.astype(np.float32), inside)
     oracle = (case.marked - 255 * case.mark.colour) / np.maximum(1 - case.mark.alpha, 0.02)[..., None]

@@ -119,7 +119,7 @@ def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
 def test_blocks_meet_without_a_seam(
     scene: Picture, marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solving, "_BLOCK", 128)
+    monkeypatch.setattr(solving, "_BLOCK_PX", 128)
     inside = detection.mask_tight[:, 1:] & detection.mask_tight[:, :-1]
     for in_place in (False, True):
         restored = solve(marked.copy(), detection, in_place=in_place).picture
@@ -147,7 +147,7 @@ def test_what_is_doubtful_by_itself_stays(marked: Picture, detection: Detection)
 def test_a_mark_that_stays_in_part_is_told_by_the_confidence(
     marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solving, "_BLOCK", 256)
+    monkeypatch.setattr(solving, "_BLOCK_PX", 256)
 
     def solved(*first: float) -> Restoration:
         traces = itertools.chain(first, itertools.cycle([100.0, 0.0]))  # what a block shows before, and after

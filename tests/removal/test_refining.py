@@ -46,9 +46,9 @@ def test_on_smooth_ground_nothing_is_added_to_what_was_filled_in() -> None:
 
 def test_in_bands_it_is_finished_as_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = draft(400, 96, rough=9)
-    monkeypatch.setattr(refining, "_BAND", 400)
+    monkeypatch.setattr(refining, "_BAND_ROWS", 400)
     one, bare = refine(whole)
-    monkeypatch.setattr(refining, "_BAND", 120)
+    monkeypatch.setattr(refining, "_BAND_ROWS", 120)
     finished, said = refine(whole)
     assert np.abs(finished - one).max() < 0.01
     assert np.abs(said - bare).max() < 0.001

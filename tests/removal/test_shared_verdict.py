@@ -15,7 +15,7 @@ from headrace.removal.images import stages as picture_stages
 from headrace.removal.images.eye import detecting
 from headrace.removal.images.eye.model import Detection
 from headrace.removal.images.eye.plates import Box
-from headrace.removal.images.views import keeping, plated
+from headrace.removal.images.views import matte_file, plated
 from headrace.removal.images.views.solving import Guess, Matte
 from headrace.removal.local import process_batch
 from headrace.removal.order import FailureCode, Names, Order, RemovalOrder, Stage, StageOrder
@@ -65,7 +65,7 @@ def test_a_shared_mark_that_leaves_a_trace_is_not_used(  # W-08
 
 def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_path: Path) -> None:  # W-08
     Image.fromarray(marked(clips.scenes(1)[0])).save(tmp_path / Names.SOURCE, format="png")
-    keeping.save(replace(MATTE, trust=0.76), 0.9, str(tmp_path / Names.MATTE))
+    matte_file.save(replace(MATTE, trust=0.76), 0.9, str(tmp_path / Names.MATTE))
     told = RemovalOrder(asset_id="a", sha256="0", format="png", units=1, output_format="png", batch_id="b")
     wanted = Order(str(tmp_path / Names.SOURCE), media="IMAGE")
     order = StageOrder(wanted, Stage.INPAINTING, str(tmp_path), earlier={"shared": True})

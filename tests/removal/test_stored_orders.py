@@ -30,4 +30,4 @@ def test_an_order_that_was_queued_by_the_release_before_is_read() -> None:
 def test_candidates_that_were_listed_by_the_release_before_are_shown() -> None:
     assert CandidateOut.model_validate(REGION).model_dump() == REGION
     # Its unfinished attempts left other files: their steps are done again.
-    assert task._LAYOUT == 3
+    assert task._LAYOUT_VERSION == 3

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye import strokes
-from headrace.removal.images.eye.model import UNKNOWN
+from headrace.removal.images.eye.model import UNKNOWN_ERROR_LEVELS
 
 Picture = NDArray[np.uint8]
 BOX = np.s_[60:120, 40:300]
@@ -42,7 +42,7 @@ def test_strokes_that_were_overlooked_are_claimed_and_filled_in(share: float) ->
     assert (
         found & ~cv2.dilate(word.view(np.uint8), np.ones((9, 9), np.uint8)).view(np.bool_)
     ).sum() < 0.02 * word.sum()
-    assert (seen[5][found] == UNKNOWN).all()  # nothing is known of its strength
+    assert (seen[5][found] == UNKNOWN_ERROR_LEVELS).all()  # nothing is known of its strength
 
 
 def test_a_box_without_anything_of_its_own_stays() -> None:

@@ -186,3 +186,11 @@ def require_known(known: int, candidates: Sequence[int]) -> None:
     """Raises ``CandidateUnknown`` for a number above that of the known ones."""
     if candidates and max(candidates) > known:
         raise CandidateUnknown(f"There is no candidate {max(candidates)}: there are {known}.")
+
+
+class NotCleaned(Exception):
+    """A document was left as it is: nothing was written."""
+
+    def __init__(self, code: FailureCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code, self.reason = code, reason

@@ -42,21 +42,25 @@ from headrace.tasks.isolation.preloading import preloads
 from headrace.tasks.isolation.single import run_single
 from headrace.tasks.registry import TaskType
 
-GIGABYTE = 1024**3
+GIGABYTE_BYTES = 1024**3
 # By themselves these libraries reserve address space for as many threads as the machine has cores: at 16, a gigabyte.
 # SVT-AV1 chatters.
 ENVIRONMENT = ("OPENBLAS_NUM_THREADS=2", "OPENCV_FOR_THREADS_NUM=2", "SVT_LOG=1")
 # Pictures of 25 megapixels, the largest that are worked on at their full size, need most: under 2 GB. Address space
 # counts what is only reserved, too, and comes to 3. Each two threads more look at one more tile at a time.
-IMAGE_MEMORY_BYTES, TILE_MEMORY_BYTES = 4 * GIGABYTE, GIGABYTE
+IMAGE_MEMORY_BYTES, TILE_MEMORY_BYTES = 4 * GIGABYTE_BYTES, GIGABYTE_BYTES
 _IMAGE_LIMITS = ProcessLimits(
-    memory_bytes=IMAGE_MEMORY_BYTES, cpu_seconds=600, file_bytes=4 * GIGABYTE, open_files=256, wall_seconds=3600
+    memory_bytes=IMAGE_MEMORY_BYTES, cpu_seconds=600, file_bytes=4 * GIGABYTE_BYTES, open_files=256, wall_seconds=3600
 )
 # A page of five million instructions, the most that is read, needs two gigabytes.
-_DOCUMENT_LIMITS = replace(_IMAGE_LIMITS, memory_bytes=3 * GIGABYTE, wall_seconds=1800)
+_DOCUMENT_LIMITS = replace(_IMAGE_LIMITS, memory_bytes=3 * GIGABYTE_BYTES, wall_seconds=1800)
 # Encoders of 4K reserve most. A clip takes as long as it is long.
 _CLIP_LIMITS = ProcessLimits(
-    memory_bytes=8 * GIGABYTE, cpu_seconds=12 * 3600, file_bytes=32 * GIGABYTE, open_files=256, wall_seconds=12 * 3600
+    memory_bytes=8 * GIGABYTE_BYTES,
+    cpu_seconds=12 * 3600,
+    file_bytes=32 * GIGABYTE_BYTES,
+    open_files=256,
+    wall_seconds=12 * 3600,
 )
 
 _IMAGE_LIBRARIES = ("cv2", "numpy", "onnxruntime", "PIL")

@@ -12,17 +12,26 @@ from headrace.removal.documents.words import Words, watermark_words
 
 # AUTO acts from the first score on; candidates under the second are not worth a person's look.
 MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.45
-_NAMED = 0.97
-_WORDS = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
-_SLANTED, _TRANSPARENT, _PALE, _LARGE, _CENTRED, _TILED = 0.3, 0.25, 0.15, 0.15, 0.1, 0.2
-_ON_MOST, _ON_MANY = 0.25, 0.15
-_IN_MARGIN, _SOLID, _SOLID_SLANTED, _PLAIN_SHAPE, _BACKDROP = -0.3, -0.25, -0.15, -0.3, -0.3
+_NAMED_SCORE = 0.97
+_WORDS_SCORE = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
+_SLANTED_SCORE = 0.3
+_TRANSPARENT_SCORE = 0.25
+_PALE_SCORE = 0.15
+_LARGE_SCORE = 0.15
+_CENTRED_SCORE = 0.1
+_TILED_SCORE = 0.2
+_ON_MOST_PAGES_SCORE, _ON_MANY_PAGES_SCORE = 0.25, 0.15
+_IN_MARGIN_SCORE = -0.3
+_SOLID_SCORE = -0.25
+_SOLID_SLANTED_SCORE = -0.15
+_PLAIN_SHAPE_SCORE = -0.3
+_BACKDROP_SCORE = -0.3
 # A single copy could be part of the page: without the words of a mark, the user must confirm it.
-_MOST_FOR_ONE = 0.6
-_SHORTEST = 3  # letters of a mark
-TRANSPARENT_BELOW = 0.85
-_SLANT_DEGREES, _LARGE_SPAN, _TILES = 8, 0.3, 4
-_TILED_ALL_OVER = 8  # copies a page, which nothing but a mark has if they are slanted and seen through
+_MAX_SINGLE_SCORE = 0.6
+_MIN_LETTERS = 3  # letters of a mark
+MAX_TRANSPARENT_ALPHA = 0.85
+_MIN_SLANT_DEGREES, _MIN_LARGE_RATIO, _MIN_TILED_COPIES = 8, 0.3, 4
+_MIN_CERTAIN_TILED_COPIES = 8  # copies a page, which nothing but a mark has if they are slanted and seen through
 
 
 class Evidence(StrEnum):
@@ -52,15 +61,15 @@ class Traits:
 
     @property
     def slanted(self) -> bool:
-        return abs((self.angle + 45) % 90 - 45) >= _SLANT_DEGREES
+        return abs((self.angle + 45) % 90 - 45) >= _MIN_SLANT_DEGREES
 
     @property
     def transparent(self) -> bool:
-        return self.alpha <= TRANSPARENT_BELOW
+        return self.alpha <= MAX_TRANSPARENT_ALPHA
 
     @property
     def tiled(self) -> bool:
-        return self.copies_a_page >= _TILES and (self.pale or self.transparent)
+        return self.copies_a_page >= _MIN_TILED_COPIES and (self.pale or self.transparent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +82,9 @@ class Judgement:
 def judge(traits: Traits) -> Judgement:
     """A score from 0 to 1, and what spoke for and against."""
     if traits.named:
-        return Judgement(_NAMED, Evidence.NAMED, ("the file calls it a watermark",))
+        return Judgement(_NAMED_SCORE, Evidence.NAMED, ("the file calls it a watermark",))
     words = watermark_words(traits.text)
-    if traits.text and len(traits.text.replace(" ", "")) < _SHORTEST:
+    if traits.text and len(traits.text.replace(" ", "")) < _MIN_LETTERS:
         traits = replace(traits, plain_shape=True)  # a sign on a map or in a formula
     weighed = [(weight, reason) for weight, reason in _rules(traits, words) if weight]
     score = sum(weight for weight, _ in weighed)
@@ -93,42 +102,45 @@ def judge(traits: Traits) -> Judgement:
 
 def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:
     return [
-        (_WORDS[words], "it says what watermarks say"),
-        (_SLANTED * traits.slanted, f"it is slanted by {_slant(traits.angle):.0f} degrees"),
-        (_TRANSPARENT * traits.transparent, f"it is transparent ({traits.alpha:.0%} covers)"),
-        (_PALE * (traits.pale and not traits.transparent), "it is pale"),
-        (_LARGE * (traits.span >= _LARGE_SPAN), "it is large"),
-        (_CENTRED * traits.centred, "it is in the middle"),
-        (_TILED * traits.tiled, f"it occurs {traits.copies_a_page:.0f} times a page"),
+        (_WORDS_SCORE[words], "it says what watermarks say"),
+        (_SLANTED_SCORE * traits.slanted, f"it is slanted by {_slant(traits.angle):.0f} degrees"),
+        (_TRANSPARENT_SCORE * traits.transparent, f"it is transparent ({traits.alpha:.0%} covers)"),
+        (_PALE_SCORE * (traits.pale and not traits.transparent), "it is pale"),
+        (_LARGE_SCORE * (traits.span >= _MIN_LARGE_RATIO), "it is large"),
+        (_CENTRED_SCORE * traits.centred, "it is in the middle"),
+        (_TILED_SCORE * traits.tiled, f"it occurs {traits.copies_a_page:.0f} times a page"),
         (_repetition(traits), f"it is on {traits.pages} of {traits.of_pages} pages"),
-        (_IN_MARGIN * (traits.in_margin and not traits.slanted), "it is in the margin, as headers and page numbers"),
+        (
+            _IN_MARGIN_SCORE * (traits.in_margin and not traits.slanted),
+            "it is in the margin, as headers and page numbers",
+        ),
         (_solidity(traits), "it is neither transparent nor pale"),
-        (_PLAIN_SHAPE * traits.plain_shape, "it is a plain shape or sign"),
-        (_BACKDROP * traits.backdrop, "it covers the page, as a background"),
+        (_PLAIN_SHAPE_SCORE * traits.plain_shape, "it is a plain shape or sign"),
+        (_BACKDROP_SCORE * traits.backdrop, "it covers the page, as a background"),
     ]
 
 
 def _solidity(traits: Traits) -> float:
     if traits.transparent or traits.pale:
         return 0.0
-    return _SOLID_SLANTED if traits.slanted else _SOLID
+    return _SOLID_SLANTED_SCORE if traits.slanted else _SOLID_SCORE
 
 
 def _repetition(traits: Traits) -> float:
     share = traits.pages / max(traits.of_pages, 1)
     if traits.pages >= 2 and share >= 0.8:
-        return _ON_MOST
-    return _ON_MANY if traits.pages >= 3 and share >= 0.3 else 0.0
+        return _ON_MOST_PAGES_SCORE
+    return _ON_MANY_PAGES_SCORE if traits.pages >= 3 and share >= 0.3 else 0.0
 
 
 def _limit(traits: Traits, words: Words) -> float:
     if traits.belongs or traits.plain_shape:
-        return _MOST_FOR_ONE
-    if traits.tiled and traits.slanted and traits.copies_a_page >= _TILED_ALL_OVER:
+        return _MAX_SINGLE_SCORE
+    if traits.tiled and traits.slanted and traits.copies_a_page >= _MIN_CERTAIN_TILED_COPIES:
         return math.inf
     if traits.pages > 1 or (words is not Words.NONE and (traits.slanted or traits.transparent)):
         return math.inf
-    return _MOST_FOR_ONE
+    return _MAX_SINGLE_SCORE
 
 
 def _why_limited(traits: Traits) -> str:

@@ -8,12 +8,11 @@ import pypdfium2
 from numpy.typing import NDArray
 
 from headrace.removal import media
-from headrace.removal.documents.failure import NotCleaned
 from headrace.removal.documents.slides import legacy
 from headrace.removal.errors import DocumentSigned, DocumentUnreadable
 from headrace.removal.order import MAX_CANDIDATES, FailureCode, Hint, Names, Order, Progress, Rectangle, StageOrder
-from headrace.removal.previewing import write_preview
-from headrace.removal.report import Candidate, Check, Report, Verdict, require_known
+from headrace.removal.previews import write_preview
+from headrace.removal.report import Candidate, Check, NotCleaned, Report, Verdict, require_known
 
 Picture = NDArray[np.uint8]
 

@@ -29,7 +29,7 @@ _LAYER = re.compile(
     r"|透かし|워터마크",
     re.IGNORECASE,
 )
-_LONGEST = 80  # a mark is a word or a line, no paragraph
+_MAX_LETTERS = 80  # a mark is a word or a line, no paragraph
 
 
 class Words(Enum):
@@ -41,7 +41,7 @@ class Words(Enum):
 def watermark_words(text: str) -> Words:
     """Whether a text says what watermarks say, and nothing else."""
     plain = _plain(text)
-    if not plain or len(plain) > _LONGEST:
+    if not plain or len(plain) > _MAX_LETTERS:
         return Words.NONE
     if plain in _ALONE or plain in _TELLING or plain in _TELLING_CJK or _is_one_repeated(plain):
         return Words.ALL
@@ -58,7 +58,7 @@ def is_watermark_name(name: str) -> bool:
 
 def _plain(text: str) -> str:
     """Small letters and single spaces; letters that stand apart (D R A F T) are drawn together."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text[: 4 * _LONGEST]).casefold())
+    words = re.findall(r"\w+", unicodedata.normalize("NFKC", text[: 4 * _MAX_LETTERS]).casefold())
     if len(words) > 2 and all(len(word) == 1 for word in words):
         return "".join(words)
     return " ".join(words)

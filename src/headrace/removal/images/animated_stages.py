@@ -16,7 +16,7 @@ from PIL import Image
 from headrace.removal.errors import PictureUnreadable
 from headrace.removal.images import animation, shared_stages
 from headrace.removal.images.animation import Animation
-from headrace.removal.images.eye import detecting, keeping
+from headrace.removal.images.eye import detecting, detection_file
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.formats import BROKEN
 from headrace.removal.images.shared import MIN_VIEWS, take_off
@@ -33,7 +33,7 @@ from headrace.removal.images.stages import (
     wanted_of,
     with_verdict,
 )
-from headrace.removal.images.views import keeping as matte_keeping
+from headrace.removal.images.views import matte_file
 from headrace.removal.images.views.looking import spread
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.order import FailureCode, Names, Progress, StageOrder
@@ -68,7 +68,7 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     if len(views) >= fewest and _variation(views) >= MIN_VARIED_LEVELS and not order.order.candidates:
         learnt = shared_stages.learn_from(views, order, hints, progress)
         if learnt is not None and _varied_under(views, learnt[0]) and all(_is_gone(view, learnt[0]) for view in views):
-            matte_keeping.save(*learnt, order.path(Names.MATTE))
+            matte_file.save(*learnt, order.path(Names.MATTE))
             return shared_stages.found(take_off(views[0], learnt[0]), learnt[1], "frames")
     # What moves is not in the middle of what each pixel shows; a mark is. If that is too blurred, a frame will do.
     for frame in (_middle(views), film.frames[len(film.frames) // 2]):
@@ -80,7 +80,7 @@ def detect(order: StageOrder, progress: Progress) -> Report:
             break
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     if chosen.regions:
-        keeping.save(chosen, order.path(Names.DETECTION))
+        detection_file.save(chosen, order.path(Names.DETECTION))
     return Report(facts, candidates, [] if code else [Names.DETECTION], code)
 
 
@@ -135,7 +135,7 @@ Cleaned = tuple[Picture, float, int, int]
 
 
 def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | Report]:
-    matte, _ = matte_keeping.load(order.path(Names.MATTE))
+    matte, _ = matte_file.load(order.path(Names.MATTE))
 
     def clean(frame: Picture) -> Cleaned | Report:
         done = take_off(frame, matte)
@@ -145,7 +145,7 @@ def _by_matte(order: StageOrder) -> Callable[[Picture], Cleaned | Report]:
 
 
 def _by_detection(order: StageOrder) -> Callable[[Picture], Cleaned | Report]:
-    detections = [keeping.load(order.path(Names.DETECTION))]
+    detections = [detection_file.load(order.path(Names.DETECTION))]
     least = least_score(order.order)
 
     def clean(frame: Picture) -> Cleaned | Report:

@@ -18,8 +18,8 @@ Picture = NDArray[np.uint8]  # H W 3
 Alpha = NDArray[np.uint8]  # H W
 
 KINDS = ("GIF", "WEBP", "PNG")
-_COLOURS = 256  # of a palette
-_SHORTEST_MS = 10
+_MAX_COLOURS = 256  # of a palette
+_MIN_FRAME_MS = 10
 
 
 class TooLong(ValueError):
@@ -61,7 +61,7 @@ def read(source: str) -> Animation:
             whole = np.asarray(frame.convert("RGBA"))
             frames.append(np.ascontiguousarray(whole[..., :3]))
             alphas.append(np.ascontiguousarray(whole[..., 3]))
-            durations.append(max(_SHORTEST_MS, round(float(frame.info.get("duration") or 0))))
+            durations.append(max(_MIN_FRAME_MS, round(float(frame.info.get("duration") or 0))))
     clear = any((alpha < 255).any() for alpha in alphas)
     lossless = kind != "WEBP" or b"VP8L" in Path(source).read_bytes()
     return Animation(kind, frames, alphas if clear else None, durations, loop, lossless, stand_in, kept)
@@ -99,7 +99,7 @@ def _with_palette(before: Picture, after: Picture, alpha: Alpha | None) -> Image
     """A frame of at most 256 colours: those that the frame had, exactly, and of the new ones as many as there is room
     for."""
     shown = np.ones(before.shape[:2], np.bool_) if alpha is None else alpha >= 128
-    room = _COLOURS - (alpha is not None)
+    room = _MAX_COLOURS - (alpha is not None)
     changed = (before != after).any(2) & shown
     stay = _codes(before)[shown & ~changed]
     palette, times = np.unique(stay, return_counts=True)

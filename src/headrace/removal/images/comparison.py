@@ -12,11 +12,11 @@ from PIL import Image
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
-_LONGEST, _GAP = 1200, 8  # of each of the three, in pixels
+_MAX_SIDE_PX, _GAP_PX = 1200, 8  # of each of the three, in pixels
 UNPAID_SIDE_PX = 320  # longest side of a picture that is shown before it is paid for
-_MIDDLE_GREY = 128
-_STAMP, _STAMP_STEP_PX, _STAMP_DARK, _STAMP_LIGHT = "PREVIEW  ", 26, 40, 230
-_MARGIN = 48  # pixels of the surroundings that a crop shows, at least
+_MIDDLE_GREY_LEVELS = 128
+_STAMP, _STAMP_STEP_PX, _STAMP_DARK_LEVELS, _STAMP_LIGHT_LEVELS = "PREVIEW  ", 26, 40, 230
+_MIN_CROP_MARGIN_PX = 48  # pixels of the surroundings that a crop shows, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Triptych:
         """Writes all three to a PNG file."""
         assert self.before is not None
         assert self.mask is not None
-        gap = np.full((self.before.shape[0], _GAP, 3), _MIDDLE_GREY, np.uint8)
+        gap = np.full((self.before.shape[0], _GAP_PX, 3), _MIDDLE_GREY_LEVELS, np.uint8)
         Image.fromarray(np.hstack([self.before, gap, self.mask, gap, _small(after)])).save(target, "PNG")
 
 
@@ -42,7 +42,7 @@ def read_mask(path: str) -> Mask:
     """Where a picture is lighter than middle grey."""
     with Image.open(path) as opened:
         grey: NDArray[Any] = np.asarray(opened.convert("L"))
-    return grey >= _MIDDLE_GREY
+    return grey >= _MIDDLE_GREY_LEVELS
 
 
 def blended(before: Picture, after: Picture, strength: float) -> Picture:
@@ -51,7 +51,7 @@ def blended(before: Picture, after: Picture, strength: float) -> Picture:
     return np.clip(np.rint(before + np.float32(strength) * change), 0, 255).astype(np.uint8)
 
 
-def _small(picture: Picture, longest: int = _LONGEST) -> Picture:
+def _small(picture: Picture, longest: int = _MAX_SIDE_PX) -> Picture:
     scale = longest / max(picture.shape[:2])
     if scale >= 1:
         return picture.copy()
@@ -85,17 +85,19 @@ def stamped(picture: Picture) -> Picture:
     turn = cv2.getRotationMatrix2D(((height + width) / 2, (height + width) / 2), 30, 1.0)
     turned = [cv2.warpAffine(each, turn, (height + width, height + width)) for each in ink]
     dark, light = (each[top : top + height, left : left + width, None].astype(np.float32) / 255 for each in turned)
-    shaded = picture * (1 - dark) + _STAMP_DARK * dark
-    return np.rint(shaded * (1 - light) + _STAMP_LIGHT * light).astype(np.uint8)
+    shaded = picture * (1 - dark) + _STAMP_DARK_LEVELS * dark
+    return np.rint(shaded * (1 - light) + _STAMP_LIGHT_LEVELS * light).astype(np.uint8)
 
 
-def save_crops(target: str, before: Picture, after: Picture, changed: Mask, *, longest: int = _LONGEST) -> None:
+def save_crops(target: str, before: Picture, after: Picture, changed: Mask, *, longest: int = _MAX_SIDE_PX) -> None:
     """Write the part around what changed, before on the left half and after on the right, to a JPEG file."""
     rows, columns = np.flatnonzero(changed.any(1)), np.flatnonzero(changed.any(0))
     height, width = changed.shape
     top, bottom, left, right = 0, height, 0, width
     if len(rows):
-        margin = max(_MARGIN, (int(rows[-1]) - int(rows[0])) // 4, (int(columns[-1]) - int(columns[0])) // 4)
+        margin = max(
+            _MIN_CROP_MARGIN_PX, (int(rows[-1]) - int(rows[0])) // 4, (int(columns[-1]) - int(columns[0])) // 4
+        )
         top, bottom = max(0, int(rows[0]) - margin), min(height, int(rows[-1]) + margin + 1)
         left, right = max(0, int(columns[0]) - margin), min(width, int(columns[-1]) + margin + 1)
     sides = [_small(np.ascontiguousarray(each[top:bottom, left:right]), longest) for each in (before, after)]

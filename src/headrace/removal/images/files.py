@@ -18,7 +18,7 @@ from headrace.removal.order import ENDINGS, Names, Order, StageOrder
 from headrace.removal.paths import KINDS
 
 MAX_PIXELS = 250_000_000
-_ORIENTATION, _FIRST_SIDEWAYS = 274, 5
+_ORIENTATION_TAG, _FIRST_SIDEWAYS_ORIENTATION = 274, 5
 
 
 def described(order: Order) -> Order:
@@ -74,7 +74,7 @@ def still_size(source: str) -> tuple[int, int] | None:
         with Image.open(source) as opened:
             if getattr(opened, "n_frames", 1) > 1 and opened.format != "MPO":
                 return None
-            turned = opened.getexif().get(_ORIENTATION, 1) >= _FIRST_SIDEWAYS
+            turned = opened.getexif().get(_ORIENTATION_TAG, 1) >= _FIRST_SIDEWAYS_ORIENTATION
             return opened.size[::-1] if turned else opened.size
     except (Image.DecompressionBombError, *formats.BROKEN):
         return None

@@ -10,15 +10,15 @@ from typing import Any
 
 from headrace.removal.paths import KINDS
 
-_STRIP = 512
+_STRIP_ROWS = 512
 _PNG_XMP = "XML:com.adobe.xmp"
 _SHALLOW = "more than 8 bits a colour become 8"
 _GREY = ("1", "L", "LA", "La")
 _PROFILED_OTHERWISE = ("CMYK", "LAB")
-_BITS_PER_SAMPLE, _ORIENTATION = 258, 274
-_MOST_IN_PLACE = 60_000_000  # pixels
+_BITS_PER_SAMPLE_TAG, _ORIENTATION_TAG = 258, 274
+_MAX_IN_PLACE_PIXELS = 60_000_000  # pixels
 # How a TIFF's pixels are laid out: true of the original alone.
-_LAYOUT = {254, 255, 256, 257, _BITS_PER_SAMPLE, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323,
+_LAYOUT = {254, 255, 256, 257, _BITS_PER_SAMPLE_TAG, 259, 262, 266, 273, 274, 277, 278, 279, 284, 317, 320, 322, 323,
            324, 325, 330, 338, 339, 347, 529, 530, 531, 532, 34675}  # fmt: skip
 _PACKED = ("tiff_lzw", "tiff_adobe_deflate", "tiff_deflate", "packbits")
 NO_TRANSPARENCY = ("JPEG", "BMP")
@@ -64,7 +64,7 @@ def read(source: str) -> tuple[Any, Original]:
             original.notes.append("its Content Credentials (C2PA) do not fit a changed picture, and are not kept")
         original.own = _packing(opened, source)
         original.deep = opened.format == "PNG" and _is_deep(opened)
-        original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION})
+        original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION_TAG})
         ImageOps.exif_transpose(opened, in_place=True)
         original.kept = _kept(opened)
         original.transparency = _transparency(opened)
@@ -121,7 +121,7 @@ def write_lossless(picture: Any, original: Original, path: str) -> bool:
 
 def _changed_in_place(picture: Any, original: Original, path: str, kind: str) -> bool:
     """Write the original's own numbers but for what has changed, where its kind allows that; False if it does not."""
-    if kind != original.kind or picture.size > 3 * _MOST_IN_PLACE:  # it takes some copies of the pixels
+    if kind != original.kind or picture.size > 3 * _MAX_IN_PLACE_PIXELS:  # it takes some copies of the pixels
         return False
     try:
         if kind == "JPEG" and not original.grey and "qtables" in original.own:
@@ -194,7 +194,7 @@ def _is_deep(opened: Any) -> bool:
     if opened.mode.startswith("I") or opened.mode == "F":
         return True
     tags = getattr(opened, "tag_v2", None) or {}
-    if any(bits > 8 for bits in tags.get(_BITS_PER_SAMPLE, ())):
+    if any(bits > 8 for bits in tags.get(_BITS_PER_SAMPLE_TAG, ())):
         return True
     # Pillow takes over the upper half of each without a word; only how it is packed in the file tells.
     return any(";16" in str(tile[3]) for tile in opened.tile)
@@ -291,12 +291,12 @@ def _pixels(image: Any, to_rgb: Callable[[Any], Any]) -> Any:
 
     picture = np.empty((image.height, image.width, 3), np.uint8)
     deep = image.mode.startswith("I")
-    for top in range(0, image.height, _STRIP):
-        strip = image.crop((0, top, image.width, min(top + _STRIP, image.height)))
+    for top in range(0, image.height, _STRIP_ROWS):
+        strip = image.crop((0, top, image.width, min(top + _STRIP_ROWS, image.height)))
         if deep:  # 16 bits of grey
-            picture[top : top + _STRIP] = (np.asarray(strip).astype(np.int64) >> 8).clip(0, 255)[..., None]
+            picture[top : top + _STRIP_ROWS] = (np.asarray(strip).astype(np.int64) >> 8).clip(0, 255)[..., None]
         else:
-            picture[top : top + _STRIP] = np.asarray(to_rgb(strip))
+            picture[top : top + _STRIP_ROWS] = np.asarray(to_rgb(strip))
     return picture
 
 
@@ -304,6 +304,6 @@ def _image(picture: Any) -> Any:
     from PIL import Image
 
     image = Image.new("RGB", (picture.shape[1], picture.shape[0]))
-    for top in range(0, image.height, _STRIP):
-        image.paste(Image.fromarray(picture[top : top + _STRIP]), (0, top))
+    for top in range(0, image.height, _STRIP_ROWS):
+        image.paste(Image.fromarray(picture[top : top + _STRIP_ROWS]), (0, top))
     return image

@@ -13,7 +13,7 @@ Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 FULL, HALF_WIDTH, HALF = 0, 1, 2  # how large the colour planes are, by Pillow's numbers
-_TURNS = 12
+_MAX_TURNS = 12
 # How the stored picture is turned upright, by EXIF's number, and back.
 _BACK = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -24,7 +24,7 @@ _BACK = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_270,
 }
-_ORIENTATION = 274
+_ORIENTATION_TAG = 274
 _MIDDLE = np.array((0, 128, 128), np.float32)
 _TO_PLANES = np.array(((0.299, -0.168736, 0.5), (0.587, -0.331264, -0.418688), (0.114, 0.5, -0.081312)), np.float32)
 
@@ -42,7 +42,7 @@ def changed_in_place(source: str, picture: Picture) -> Image.Image:
         sampling = JpegImagePlugin.get_sampling(opened)
         if opened.mode != "RGB" or opened.info.get("adobe_transform") == 0 or sampling not in (FULL, HALF_WIDTH, HALF):
             raise NotAlike("it has planes of another kind")
-        turned = opened.getexif().get(_ORIENTATION, 1)
+        turned = opened.getexif().get(_ORIENTATION_TAG, 1)
         before = np.asarray(opened.convert("RGB"))
     after = Image.fromarray(picture)
     if turned in _BACK:
@@ -90,7 +90,7 @@ def _colours(source: str, planes: Picture, sampling: int) -> NDArray[np.float32]
     # The decoder has enlarged them with neighbours' shares: 3 parts of 4 are a sample's own. Undone step by step.
     mean = _pooled(planes[..., 1:].astype(np.float32), 1)
     own = mean.copy()
-    for _ in range(_TURNS):
+    for _ in range(_MAX_TURNS):
         left, right = np.roll(own, 1, 1), np.roll(own, -1, 1)
         left[:, 0], right[:, -1] = own[:, 0], own[:, -1]
         own += mean - (6 * own + left + right) / 8

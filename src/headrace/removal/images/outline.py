@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
-_AROUND = 64  # pixels beside the mark that tell of its ground
-_GROUND = 61  # pixels over which the ground is taken together
-_LEAST_KNOWN = 0.2  # of these, beside the mark
-_FLAT, _VISIBLE = 5.0, 16.0  # levels: by which flat ground varies, and which one sees on it
-_LEAST_FLAT = 0.2  # of the mark
+_MARGIN_PX = 64  # pixels beside the mark that tell of its ground
+_GROUND_PX = 61  # pixels over which the ground is taken together
+_MIN_KNOWN_RATIO = 0.2  # of these, beside the mark
+_MAX_FLAT_LEVELS, _MIN_VISIBLE_LEVELS = 5.0, 16.0  # levels: by which flat ground varies, and which one sees on it
+_MIN_FLAT_RATIO = 0.2  # of the mark
 
 
 def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
@@ -28,7 +28,7 @@ def outline(picture: Any, alpha: Plane, tint: Plane, loose: Mask) -> float:
     here = _around(loose)
     bright = picture[here].mean(2, dtype=np.float32)
     outside = (~loose[here]).astype(np.float32)
-    square = (_GROUND, _GROUND)
+    square = (_GROUND_PX, _GROUND_PX)
     ground = cv2.blur(bright * outside, square) / (cv2.blur(outside, square) + np.float32(1e-3))
     expected = _steps(tint[here].mean(2, dtype=np.float32) - alpha[here] * ground)
     whole = (expected**2).sum(2)
@@ -54,23 +54,23 @@ def seen_on_flat(after: Any, tight: Mask, loose: Mask) -> float:
     here = _around(loose)
     picture = after[here].astype(np.float32)
     outside = (~loose[here]).astype(np.float32)
-    square = (_GROUND, _GROUND)
+    square = (_GROUND_PX, _GROUND_PX)
     share = cv2.blur(outside, square)
-    known = share > _LEAST_KNOWN
+    known = share > _MIN_KNOWN_RATIO
     share = np.maximum(share, np.float32(1e-3))[..., None]
     ground = cv2.blur(picture * outside[..., None], square) / share
     spread = cv2.blur(picture**2 * outside[..., None], square) / share - ground**2
-    flat = tight[here] & known & (spread.max(2) < _FLAT**2)
-    if flat.sum() < _LEAST_FLAT * tight[here].sum() or not flat.any():
+    flat = tight[here] & known & (spread.max(2) < _MAX_FLAT_LEVELS**2)
+    if flat.sum() < _MIN_FLAT_RATIO * tight[here].sum() or not flat.any():
         return 0.0
-    return float((np.abs(picture - ground).max(2)[flat] > _VISIBLE).mean())
+    return float((np.abs(picture - ground).max(2)[flat] > _MIN_VISIBLE_LEVELS).mean())
 
 
 def _around(loose: Mask) -> tuple[slice, slice]:
     rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
     return np.s_[
-        max(0, int(rows[0]) - _AROUND) : int(rows[-1]) + _AROUND,
-        max(0, int(columns[0]) - _AROUND) : int(columns[-1]) + _AROUND,
+        max(0, int(rows[0]) - _MARGIN_PX) : int(rows[-1]) + _MARGIN_PX,
+        max(0, int(columns[0]) - _MARGIN_PX) : int(columns[-1]) + _MARGIN_PX,
     ]
 
 

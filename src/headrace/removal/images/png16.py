@@ -18,7 +18,7 @@ Picture = NDArray[np.uint8]
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 # Chunks that say how colours are meant, how large a pixel is, who made it; before the pixels.
 _KEPT = (b"iCCP", b"sRGB", b"gAMA", b"cHRM", b"cICP", b"pHYs", b"eXIf", b"tEXt", b"zTXt", b"iTXt", b"tIME")
-_WIDER = 257  # from 8 bits to 16: white stays white
+_LEVELS_PER_LEVEL = 257  # from 8 bits to 16: white stays white
 
 
 class NotDeep(ValueError):
@@ -32,9 +32,9 @@ def write_png(source: str, before: Picture, after: Picture, target: str) -> None
         raise NotDeep("it has no 16 bits a colour, or is turned")
     changed = (before != after).any(2)
     if deep.ndim == 2:
-        deep[changed] = after[changed].mean(1).round().astype(np.uint16) * _WIDER
+        deep[changed] = after[changed].mean(1).round().astype(np.uint16) * _LEVELS_PER_LEVEL
     elif deep.shape[2] in (3, 4):
-        deep[changed, :3] = after[changed][:, ::-1].astype(np.uint16) * _WIDER
+        deep[changed, :3] = after[changed][:, ::-1].astype(np.uint16) * _LEVELS_PER_LEVEL
     else:
         raise NotDeep("it has another number of colours")
     done, packed = cv2.imencode(".png", deep)

@@ -10,14 +10,14 @@ import numpy as np
 
 from headrace.removal.images.eye import detecting
 from headrace.removal.images.eye.hinting import Hints
-from headrace.removal.images.eye.model import LEAST_SCORE, Picture, Restoration
+from headrace.removal.images.eye.model import MIN_SCORE, Picture, Restoration
 from headrace.removal.images.eye.solving import solve
 
-_AGREE = 0.9  # of what either has changed, that both have
+_MIN_AGREEMENT_RATIO = 0.9  # of what either has changed, that both have
 
 
 def with_second_pass(
-    picture: Picture, first: Restoration, hints: Hints | None, *, threads: int, least_score: float = LEAST_SCORE
+    picture: Picture, first: Restoration, hints: Hints | None, *, threads: int, least_score: float = MIN_SCORE
 ) -> Restoration:
     """The restoration, better where a second pass came to one, too. Nothing changes that the first has not changed."""
     if first.refused is not None:
@@ -30,7 +30,7 @@ def with_second_pass(
     other = second.picture[:, ::-1]
     changed, likewise = (first.picture != picture).any(2), (other != picture).any(2)
     both = changed & likewise
-    if both.sum() < _AGREE * (changed | likewise).sum():
+    if both.sum() < _MIN_AGREEMENT_RATIO * (changed | likewise).sum():
         return first  # one of them has overlooked a part: a shadow, a plate
     mean = (first.picture[both].astype(np.uint16) + other[both] + 1) // 2
     result = first.picture.copy()

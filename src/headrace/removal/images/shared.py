@@ -15,9 +15,9 @@ MAX_VIEWS = 31  # other pictures that a mark is learned from: more add hardly an
 MAX_HELD_BYTES = 900_000_000  # of pictures that are held at once
 # Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
 # second of each a result is poor, at the third it is not handed out.
-_LEFT, _TOGETHER = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
-_STRONG = 50.0  # levels by which a mark that is plainly seen changes a picture
-_PRESENT = 0.3  # of the mark's strength: with less, a picture does not have it
+_OUTLINE_LIMITS_RATIO, _TOGETHER_LIMITS_RATIO = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
+_MIN_PLAIN_LEVELS = 50.0  # levels by which a mark that is plainly seen changes a picture
+_MIN_STRENGTH_RATIO = 0.3  # of the mark's strength: with less, a picture does not have it
 
 
 def learn(
@@ -76,14 +76,14 @@ def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", thread
             for view, result in zip(views, results, strict=True)
         ]
     )
-    strong = min(1.0, float(energy) / _STRONG**2)
+    strong = min(1.0, float(energy) / _MIN_PLAIN_LEVELS**2)
     return min(1.0, strong * float(np.sqrt(seen * abs(np.median(outlines)))))
 
 
 def _with_mark(views: list[Any], matte: "Matte") -> list[int]:
     shares = [_outline(view, matte) for view in views]
     usual = sorted(shares)[len(shares) // 2]
-    return [number for number, share in enumerate(shares) if share >= _PRESENT * usual]
+    return [number for number, share in enumerate(shares) if share >= _MIN_STRENGTH_RATIO * usual]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,19 @@ class TakenOff:
 
     @property
     def present(self) -> bool:
-        return self.strength >= _PRESENT
+        return self.strength >= _MIN_STRENGTH_RATIO
 
     @property
     def gone(self) -> bool:
         """Whether this picture's outline says so: one that lacks what the others have is better done alone."""
-        return self.left <= _LEFT[2]
+        return self.left <= _OUTLINE_LIMITS_RATIO[2]
 
     @property
     def confidence(self) -> float:
-        return round(min(_confidence(self.left, _LEFT), _confidence(self.left_together, _TOGETHER)), 4)
+        return round(
+            min(_confidence(self.left, _OUTLINE_LIMITS_RATIO), _confidence(self.left_together, _TOGETHER_LIMITS_RATIO)),
+            4,
+        )
 
     @property
     def poor(self) -> bool:
@@ -119,7 +122,7 @@ class TakenOff:
         """Why it is poor."""
         if not self.poor:
             return None
-        if _confidence(self.left_together, _TOGETHER) <= _confidence(self.left, _LEFT):
+        if _confidence(self.left_together, _TOGETHER_LIMITS_RATIO) <= _confidence(self.left, _OUTLINE_LIMITS_RATIO):
             return f"{self.left_together:.0%} of the mark can still be seen in the results of all pictures together"
         return f"{self.left:.0%} of the mark's outline stays"
 

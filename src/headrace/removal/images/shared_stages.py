@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from headrace.removal.images import formats
 from headrace.removal.images.eye.hinting import Hints
-from headrace.removal.images.eye.model import LEAST_SCORE
+from headrace.removal.images.eye.model import MIN_SCORE
 from headrace.removal.images.shared import MIN_VIEWS, TakenOff, learn, take_off
-from headrace.removal.images.views import keeping
+from headrace.removal.images.views import matte_file
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.order import Names, Progress, StageOrder
 from headrace.removal.report import Box, Candidate, Report
@@ -35,7 +35,7 @@ class Mark(NamedTuple):
     step: int = 1  # the planes are of a copy this many times smaller
 
 
-_TIGHT = 0.05  # alpha from which on a pixel is the mark's
+_MIN_ALPHA = 0.05  # alpha from which on a pixel is the mark's
 
 
 def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> Report | None:
@@ -45,8 +45,8 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
         learned = _learn(order, picture, hints, progress)
         if learned is None:
             return None
-        keeping.save(*learned, learnt)
-    matte, score = keeping.load(learnt)
+        matte_file.save(*learned, learnt)
+    matte, score = matte_file.load(learnt)
     if matte.loose.shape != picture.shape[:2]:
         return None
     done = take_off(picture, matte)
@@ -64,13 +64,13 @@ def found(done: TakenOff, score: float, method: str) -> Report:
 
 
 def inpaint(order: StageOrder, picture: Picture) -> TakenOff:
-    return take_off(picture, keeping.load(order.path(Names.MATTE))[0])
+    return take_off(picture, matte_file.load(order.path(Names.MATTE))[0])
 
 
 def mark(order: StageOrder) -> Mark:
     """The mark as it was taken off."""
-    matte, _ = keeping.load(order.path(Names.MATTE))
-    return Mark(matte.alpha > _TIGHT, matte.loose, matte.alpha, matte.tint)
+    matte, _ = matte_file.load(order.path(Names.MATTE))
+    return Mark(matte.alpha > _MIN_ALPHA, matte.loose, matte.alpha, matte.tint)
 
 
 def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> tuple[Matte, float] | None:
@@ -96,7 +96,7 @@ def learn_from(
         # By content, which is the same for all tasks of the batch: each of them learns the same mark.
         sorted(views, key=lambda view: view[::16, ::16].tobytes()),
         allowed=_allowed(hints, views[0].shape[:2]),
-        least_score=0.0 if has_hints else LEAST_SCORE,
+        least_score=0.0 if has_hints else MIN_SCORE,
         threads=order.order.threads,
         progress=lambda percent: progress(10 + 70 * percent // 100),
     )

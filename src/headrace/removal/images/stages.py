@@ -13,10 +13,10 @@ from PIL import Image
 from headrace.removal.errors import HintUnusable, PictureUnreadable
 from headrace.removal.images import formats, shared_stages
 from headrace.removal.images.comparison import blended, read_mask, save_crops, save_unpaid
-from headrace.removal.images.eye import detecting, keeping
+from headrace.removal.images.eye import detecting, detection_file
 from headrace.removal.images.eye.checking import residue
 from headrace.removal.images.eye.hinting import Hints
-from headrace.removal.images.eye.model import MOST_PIXELS, Detection, shrunk
+from headrace.removal.images.eye.model import MAX_FULL_SIZE_PIXELS, Detection, shrunk
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.outline import left_of, seen_on_flat
 from headrace.removal.images.second_pass import with_second_pass
@@ -29,7 +29,7 @@ from headrace.removal.order import (
     Progress,
     StageOrder,
 )
-from headrace.removal.previewing import write_preview
+from headrace.removal.previews import write_preview
 from headrace.removal.report import Box, Candidate, Check, Report, Verdict, of_confidence, require_known
 
 Picture = NDArray[np.uint8]
@@ -70,7 +70,7 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     code = refused(chosen, order, listed=bool(candidates))
     if chosen.regions:
-        keeping.save(chosen, order.path(Names.DETECTION))
+        detection_file.save(chosen, order.path(Names.DETECTION))
     keeps: list[str] = [] if code else [Names.DETECTION]
     if Path(order.path(Names.MATTE)).exists():  # this picture lacks the mark; others may have it
         keeps.append(Names.MATTE)
@@ -105,7 +105,7 @@ def inpaint(order: StageOrder, progress: Progress) -> Report:
         progress(95)
         facts: dict[str, Any] = {"confidence": done.confidence, "computed": done.computed, "invented": done.invented}
         return _restored(order, picture, done.picture, facts | {"doubt": done.doubt}, done.refused)
-    detection = keeping.load(order.path(Names.DETECTION))
+    detection = detection_file.load(order.path(Names.DETECTION))
     wanted = order.order
     high = wanted.quality == "HIGH" and not wanted.candidates  # a second look may see other candidates
     # An order that accepts poor results is held back nowhere: one copy less of a picture that may fill half the memory.
@@ -199,8 +199,8 @@ def checked_report(order: StageOrder, checked: Check, before: Picture, after: Pi
 def mark_of(order: StageOrder) -> Mark:
     if _is_shared(order):
         return shared_stages.mark(order)
-    detection = keeping.load(order.path(Names.DETECTION)).at_least(least_score(order.order))
-    if detection.step > 1 and detection.height * detection.width > MOST_PIXELS:
+    detection = detection_file.load(order.path(Names.DETECTION)).at_least(least_score(order.order))
+    if detection.step > 1 and detection.height * detection.width > MAX_FULL_SIZE_PIXELS:
         # At full size these planes take six times the room of the picture.
         seen = detection.as_seen
         return Mark(seen.tight, seen.loose, seen.alpha, seen.tint.astype(np.float32), detection.step)

@@ -8,7 +8,7 @@ from headrace.database import Tx
 from headrace.removal.order import Names, Stage
 
 Size = tuple[int, int]
-_TURNED = 5  # from this number of EXIF's orientation on, width and height change places
+_FIRST_SIDEWAYS_ORIENTATION = 5  # from this number of EXIF's orientation on, width and height change places
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +51,5 @@ def size_of(facts: Mapping[str, Any] | None) -> Size | None:
     width, height = (facts or {}).get("width"), (facts or {}).get("height")
     if width is None or height is None:
         return None
-    turned = ((facts or {}).get("orientation") or 1) >= _TURNED
+    turned = ((facts or {}).get("orientation") or 1) >= _FIRST_SIDEWAYS_ORIENTATION
     return (height, width) if turned else (width, height)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from headrace.database import Database
 from headrace.removal.service.orders.store import BLANK_OF_USER
 
-_BATCH = 500
+_MAX_BATCH_ROWS = 500
 
 
 class ForgetRemovals:
@@ -16,7 +16,7 @@ class ForgetRemovals:
     async def erase(self, db: Database, user_id: str) -> AsyncGenerator[int, None]:
         while True:
             async with db.transaction() as tx:
-                blanked = await tx.count(BLANK_OF_USER, user_id, _BATCH)
+                blanked = await tx.count(BLANK_OF_USER, user_id, _MAX_BATCH_ROWS)
             yield blanked
-            if blanked < _BATCH:
+            if blanked < _MAX_BATCH_ROWS:
                 break

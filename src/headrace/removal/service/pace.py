@@ -9,21 +9,21 @@ from headrace.tasks.model import Claimed
 
 # What share of the time each step takes, by media: measured on pictures of 1 to 12 megapixels, PDFs and decks of 20 to
 # 200 pages, and clips of a minute.
-_SHARES: dict[str, dict[Stage, float]] = {
+_STAGE_PERCENTS: dict[str, dict[Stage, float]] = {
     "IMAGE": {Stage.PREPROCESSING: 5, Stage.DETECTING: 40, Stage.INPAINTING: 45, Stage.PACKAGING: 10},
     "PDF": {Stage.PREPROCESSING: 2, Stage.DETECTING: 38, Stage.INPAINTING: 55, Stage.PACKAGING: 5},
     "PPT": {Stage.PREPROCESSING: 2, Stage.DETECTING: 38, Stage.INPAINTING: 55, Stage.PACKAGING: 5},
     "VIDEO": {Stage.PREPROCESSING: 2, Stage.DETECTING: 28, Stage.INPAINTING: 45, Stage.PACKAGING: 25},
 }
-_EVERY_S = 0.5
-_TELLS, _TELLS_S = 10, 1.0  # an estimate by fewer percent, or from less time, is a guess
+_MIN_REPORT_SECONDS = 0.5
+_MIN_ESTIMATE_PERCENT, _MIN_ESTIMATE_SECONDS = 10, 1.0  # an estimate by fewer percent, or from less time, is a guess
 
 
 class Pace(Unreported):
     """The ``Reporter`` of a child's stages."""
 
     def __init__(self, media: str, context: TaskContext) -> None:
-        self._shares = _SHARES[media]
+        self._shares = _STAGE_PERCENTS[media]
         self._context = context
         self._stage = Stage.PREPROCESSING
         self._before = 0.0  # percent that earlier stages stand for
@@ -58,11 +58,15 @@ class Pace(Unreported):
     async def _tell(self, percent: float) -> None:
         done = min(99.0, self._before + self._shares[self._stage] * percent / 100)
         now = time.monotonic()
-        if round(done) == self._told or (percent and now - self._told_at < _EVERY_S):
+        if round(done) == self._told or (percent and now - self._told_at < _MIN_REPORT_SECONDS):
             return
         self._told, self._told_at = round(done), now
         gained, taken = done - self._started_at, now - self._began
-        eta = taken * (100 - done) / gained if gained >= _TELLS and taken >= _TELLS_S else None
+        eta = (
+            taken * (100 - done) / gained
+            if gained >= _MIN_ESTIMATE_PERCENT and taken >= _MIN_ESTIMATE_SECONDS
+            else None
+        )
         await self._context.progress(done, eta_seconds=eta)
 
     async def progress(self, _claimed: Claimed, percent: int, eta_seconds: int | None) -> None:  # noqa: ARG002

@@ -58,7 +58,7 @@ TaskIdPath = Annotated[str, Path(max_length=128, examples=["tsk_01h455vb4pex5vsk
 OrderOnce = Annotated[Once, Depends(idempotent("removals.create"))]
 DetectOnce = Annotated[Once, Depends(idempotent("assets.detect"))]
 _REFUSED = (AssetNotFound, MediaUnsupported, OrderInvalid, DocumentEncrypted, DocumentSigned, PasswordWrong)
-_NEWEST = 50
+_MAX_NEWEST_FILES = 50
 _CAPPED = (OverCap, TooManyOpenTasks)
 _JPEG: dict[int | str, dict[str, Any]] = {200: {"description": "A picture.", "content": {COMPARISON_MIME_TYPE: {}}}}
 
@@ -167,7 +167,7 @@ async def list_removals(
 async def list_not_ordered(caller: FileReader, db: Db) -> NotOrderedOut:
     """Of your last fifty files those that you have uploaded and never ordered a removal for."""
     async with db.transaction(readonly=True) as tx:
-        found = await store.list_not_ordered(tx, caller.user_id, newest=_NEWEST)
+        found = await store.list_not_ordered(tx, caller.user_id, newest=_MAX_NEWEST_FILES)
     return NotOrderedOut(items=[AssetOut.of(each) for each in found])
 
 

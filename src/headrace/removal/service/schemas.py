@@ -14,7 +14,7 @@ from headrace.removal.service.orders.model import Rights, RightsBasis, Wanted
 from headrace.removal.service.orders.service import Ordered, Quote
 from headrace.tasks.model import TaskStatus
 
-MOST_FILES = 100
+MAX_FILES = 100
 _TASK_ID = "tsk_01h455vb4pex5vsknk084sn02q"
 _ASSET_ID = "ast_01h455vb4pex5vsknk084sn02q"
 _AT = "2026-06-01T12:00:00Z"
@@ -54,7 +54,7 @@ class RightsIn(_Body):
 class QuoteIn(_Body):
     """What would be done with each of the files."""
 
-    asset_ids: Annotated[list[AssetId], Field(min_length=1, max_length=MOST_FILES)]
+    asset_ids: Annotated[list[AssetId], Field(min_length=1, max_length=MAX_FILES)]
     quality: Quality = "STANDARD"
     mode: Annotated[
         Mode, Field(description="`AUTO` finds the mark, and asks where it is not certain; `MANUAL` is has_hints.")

@@ -53,12 +53,12 @@ from headrace.vault import Vault
 
 log = logs.get(__name__)
 
-_RESULT_LIMIT = 256 * 1024
+_MAX_RESULT_BYTES = 256 * 1024
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(Report)
 _CANDIDATES = TypeAdapter(tuple[Candidate, ...])
 _MADE = TypeAdapter(Made)
-_LAYOUT = 3  # of what steps leave, to be raised when it changes: what another release has left is made again
+_LAYOUT_VERSION = 3  # of what steps leave, to be raised when it changes: what another release has left is made again
 
 
 class Remover:
@@ -214,7 +214,7 @@ class Remover:
         """The tenant is one attempt of one task: no child serves two."""
         try:
             return await self._children.run(
-                task_type, payload, result_limit=_RESULT_LIMIT, reporter=pace, tenant=tenant
+                task_type, payload, result_limit=_MAX_RESULT_BYTES, reporter=pace, tenant=tenant
             )
         except Fatal as exc:
             code = CODES.get(str(exc.details.get("code")), FailureCode.UNSUPPORTED)
@@ -375,12 +375,12 @@ class _Job:
         if stage is Stage.DETECTING:
             self.candidates = report.candidates
         files = await self.space.keep(report.keeps)
-        detail = {"facts": self.facts[stage], "files": files, "layout": _LAYOUT}
+        detail = {"facts": self.facts[stage], "files": files, "layout": _LAYOUT_VERSION}
         step.detail = detail | ({"candidates": self._listed()} if stage is Stage.DETECTING else {})
 
     async def _resume(self, stage: Stage, detail: Any) -> bool:
         """Take up what an earlier attempt left; False if it is not there, and the step has to be done again."""
-        if not isinstance(detail, dict) or detail.get("layout") != _LAYOUT:
+        if not isinstance(detail, dict) or detail.get("layout") != _LAYOUT_VERSION:
             return False
         if not await self.space.restore(detail["files"]):
             return False

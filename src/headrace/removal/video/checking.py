@@ -25,25 +25,33 @@ from headrace.removal.video.tracking import Path
 
 Heed = Callable[[float], object]
 
-_LOOKED_AT = 24  # frames that are kept for the second look and for the preview
-_LOOKS = 4  # of these, that the eye looks at: it knows where
-_SEEN = 0.1  # how strong what is left is, from which on the mark is not gone
-_MOSTLY = 0.7  # of the looks detect what belongs to a mark
-_LARGE = 0.03  # of the mark: what is smaller is what compression left of an edge
-_LASTS = 0.3  # of the mark's edges: so much that stays of them is seen
-_WORD = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
+_MAX_KEPT_FRAMES = 24  # frames that are kept for the second look and for the preview
+_MAX_LOOKS = 4  # of these, that the eye looks at: it knows where
+_MIN_SEEN_STRENGTH_RATIO = 0.1  # how strong what is left is, from which on the mark is not gone
+_MIN_LOOKS_RATIO = 0.7  # of the looks detect what belongs to a mark
+_MIN_RESIDUE_AREA_RATIO = 0.03  # of the mark: what is smaller is what compression left of an edge
+_MAX_LASTING_RATIO = 0.3  # of the mark's edges: so much that stays of them is seen
+_MAX_BESIDE_RATIO = 0.5  # of the mark: so much that stays beside it is a word that was overlooked
 # Times as steep along the mark's edges as beside them, in user-drawn boxes, and elsewhere:
 # pictures that never had a mark have up to 1.2.
-_EMBOSSED, _READABLE = 1.4, 1.8
-_DENSER = 2  # times as much of it as around it
-_BESIDE, _RIM = 16, 6  # pixels: around a mark that are looked at, at least; around what stays on purpose that are not
-_CERTAIN, _ALIKE = 0.65, 0.4  # likeness of what is elsewhere in one frame at least; and in the others
-_TIMES, _AGREES = 3, 2  # frames that have it in one place; and pixels between these
-_SEARCHED, _WHOLE = 48, 0.75  # frames that it is looked for in; and how much of it has to be gone
-_SMALL, _CUT = (40, 24), 14  # a frame so small; and levels by which its pixels differ after a cut, on average
-_FEWEST, _OUTLINED = 4, 2.0  # frames of a shot that tell of it; and how strong, in each, the outline is that does
-GHOST = 0.4  # of the mark, in a single shot: so much is seen
-_DECODED = 0.6  # how far the check is when every frame was decoded
+_MAX_DRAWN_EMBOSS_RATIO, _MAX_EMBOSS_RATIO = 1.4, 1.8
+_MIN_DENSITY_RATIO = 2  # times as much of it as around it
+# Pixels: around a mark that are looked at, at least; around what stays on purpose that are not
+_MIN_MARGIN_PX = 16
+_RIM_PX = 6
+# Likeness of what is elsewhere in one frame at least; and in the others
+_MIN_CERTAIN_LIKENESS_RATIO = 0.65
+_MIN_LIKENESS_RATIO = 0.4
+_MIN_AGREEING_FRAMES, _MAX_DISTANCE_PX = 3, 2  # frames that have it in one place; and pixels between these
+_MAX_SEARCHED_FRAMES, _MIN_GONE_RATIO = 48, 0.75  # frames that it is looked for in; and how much of it has to be gone
+# a frame so small; and levels by which its pixels differ after a cut, on average
+_CUT_FRAME_PX = (40, 24)
+_MIN_CUT_LEVELS = 14
+# Frames of a shot that tell of it; and how strong, in each, the outline is that does
+_MIN_SHOT_FRAMES = 4
+_MIN_OUTLINE_LEVELS = 2.0
+MAX_SHOT_RESIDUE_RATIO = 0.4  # of the mark, in a single shot: so much is seen
+_DECODED_RATIO = 0.6  # how far the check is when every frame was decoded
 
 
 @dataclass(slots=True)
@@ -77,7 +85,11 @@ class Result:
     @property
     def worst(self) -> Shot | None:
         """The shot that has most of the mark, of those that tell."""
-        telling = [each for each in self.shots if each.compared >= _FEWEST and each.before > _OUTLINED * each.compared]
+        telling = [
+            each
+            for each in self.shots
+            if each.compared >= _MIN_SHOT_FRAMES and each.before > _MIN_OUTLINE_LEVELS * each.compared
+        ]
         return max(telling, key=lambda each: each.residue, default=None)
 
     @property
@@ -97,24 +109,24 @@ def check(
     remains = held_back = False
     again: tuple[Box, bool] | None = None
     if reason is None:
-        _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED * share))
+        _decode(result, source, samples, remover, package.stamps, lambda share: heed(_DECODED_RATIO * share))
         if result.frames != package.written:
             reason = f"Only {result.frames} of {package.written} frames of the result can be decoded."
-    if reason is None and result.residue > solving.GONE:
+    if reason is None and result.residue > solving.MAX_RESIDUE_RATIO:
         reason, remains = f"{result.residue:.0%} of the mark is still in the result.", True
     worst = result.worst
-    if reason is None and worst is not None and worst.residue > GHOST:
+    if reason is None and worst is not None and worst.residue > MAX_SHOT_RESIDUE_RATIO:
         reason = f"{worst.residue:.0%} of the mark is still there from {worst.begins:.1f} s on."
         remains = held_back = True
     if reason is None and result.compared == 0 and not order.has_place:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None:
-        again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED))
+        again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED_RATIO))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
     if reason is None and not order.has_place:
         jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
-        if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED)) for each in jumps):
+        if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED_RATIO)) for each in jumps):
             reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True
     changed = sum(each.changed for each in remover.erasers)
     return Check(
@@ -151,7 +163,7 @@ def _decode(
     result: Result, source: Facts, samples: list[Sample], remover: Remover, stamps: list[int], heed: Heed
 ) -> None:
     """All frames of the file, once; the outline's residue is read off some, some are kept."""
-    step = max(1, len(samples) // _LOOKED_AT)
+    step = max(1, len(samples) // _MAX_KEPT_FRAMES)
     kept = {bisect.bisect_left(stamps, each.stamp) for each in samples[::step]}
     layout, base = result.facts.layout, result.facts.time_base
     checked = remover.to_check()
@@ -163,9 +175,9 @@ def _decode(
         planes = views_of(native(frame, layout), layout)
         stamp = begins if frame.pts is None else frame.pts
         seconds = float((stamp - begins) * base)
-        small = cv2.resize(planes[0], _SMALL, interpolation=cv2.INTER_AREA).astype(np.float32)
-        cut = last is None or float(np.abs(small - last).mean()) > _CUT << layout.shift
-        if cut and (not result.shots or result.shots[-1].compared >= _FEWEST):
+        small = cv2.resize(planes[0], _CUT_FRAME_PX, interpolation=cv2.INTER_AREA).astype(np.float32)
+        cut = last is None or float(np.abs(small - last).mean()) > _MIN_CUT_LEVELS << layout.shift
+        if cut and (not result.shots or result.shots[-1].compared >= _MIN_SHOT_FRAMES):
             result.shots.append(Shot(seconds))
         last = small
         if number in checked:
@@ -191,7 +203,7 @@ def _seen_again(
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
     others = [each.inner for each in marks if each.candidate.id not in goes]
-    barred = [_wider(box, _RIM, facts) for box in turning.keep_as_stored(order, facts) + others]
+    barred = [_wider(box, _RIM_PX, facts) for box in turning.keep_as_stored(order, facts) + others]
     for mark in chosen:
         path = _path_in(mark, result.samples, facts)
         begins, ends = mark.within or (0.0, math.inf)
@@ -200,30 +212,32 @@ def _seen_again(
         samples, shown = rested(path, mark.window, result.samples, facts)
         inner = wider(mark, shown)  # the eye needs the surroundings to tell a faint mark from the picture
         placed = Placed(begins, ends)
-        found = detecting.from_hints(shown, samples, [(inner, placed)], None, order.threads, heed, most=_LOOKS)[0]
+        found = detecting.from_hints(shown, samples, [(inner, placed)], None, order.threads, heed, most=_MAX_LOOKS)[0]
         near = _near(mark, found, shown)
         allowed = detecting.allowed(found, [] if path else barred)
         if order.has_place:
             allowed &= near  # the user drew its limits
-        elif path or mark.candidate.backgrounds >= solving.MANY_PICTURES:
+        elif path or mark.candidate.backgrounds >= solving.MIN_PERSISTING_BACKGROUNDS:
             # Missed parts of the mark beside it are in all pictures; other words and things are in some.
-            allowed &= near | (np.mean([look.odds > 0 for look in found.looks], 0) > _MOSTLY)
+            allowed &= near | (np.mean([look.odds > 0 for look in found.looks], 0) > _MIN_LOOKS_RATIO)
         matte = solving.matte_of(found, samples, shown.layout, allowed, heed)
-        inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.FAINTEST]
-        size = int((mark.matte.alpha > solving.FAINTEST).sum())
-        seen = inked.size > _LARGE * size and float(inked.mean()) >= _SEEN
+        inked = np.zeros(0) if matte is None else matte.alpha[matte.alpha > solving.MIN_ALPHA]
+        size = int((mark.matte.alpha > solving.MIN_ALPHA).sum())
+        seen = inked.size > _MIN_RESIDUE_AREA_RATIO * size and float(inked.mean()) >= _MIN_SEEN_STRENGTH_RATIO
         # What stays beside it, while the pictures beneath change, is a part that was overlooked.
         stays = solving.stays_with(near, found, samples, shown.layout) & ~near
         beside = 0 if order.has_place else int((stays & detecting.allowed(found, [] if path else barred)).sum())
         if order.has_place and not _denser(found, near):
             seen = False
         lasts = _lasting(mark, path, originals, source, result)
-        ghost = not path and _embossed(mark, result) > (_EMBOSSED if order.has_place else _READABLE)
-        if seen or ghost or beside > _WORD * size or lasts > _LASTS:
+        ghost = not path and _embossed(mark, result) > (
+            _MAX_DRAWN_EMBOSS_RATIO if order.has_place else _MAX_EMBOSS_RATIO
+        )
+        if seen or ghost or beside > _MAX_BESIDE_RATIO * size or lasts > _MAX_LASTING_RATIO:
             _, down, across = path[0] if path else (0.0, 0, 0)
             box = (inner[0] + down, inner[1] + down, inner[2] + across, inner[3] + across)
-            there = int((matte.alpha > solving.FAINTEST)[near].sum()) if matte is not None else 0
-            return box, ghost or lasts > _LASTS or (seen and 2 * there > inked.size)
+            there = int((matte.alpha > solving.MIN_ALPHA)[near].sum()) if matte is not None else 0
+            return box, ghost or lasts > _MAX_LASTING_RATIO or (seen and 2 * there > inked.size)
     return None
 
 
@@ -232,13 +246,13 @@ def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]
     top, bottom, left, right = found.box
     whole = np.zeros((facts.height, facts.width), np.uint8)
     whole[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.loose
-    return cv2.dilate(whole, np.ones((2 * _RIM + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
+    return cv2.dilate(whole, np.ones((2 * _RIM_PX + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
 
 
 def _denser(found: detecting.Found, near: NDArray[np.bool_]) -> bool:
     """Whether the eye sees more where the mark was than around it: it takes coarse grain for marks everywhere."""
     seen = looking.guess(found.looks).tight
-    return bool(near.all()) or float(seen[near].mean()) > _DENSER * float(seen[~near].mean())
+    return bool(near.all()) or float(seen[near].mean()) > _MIN_DENSITY_RATIO * float(seen[~near].mean())
 
 
 def _embossed(mark: Mark, result: Result) -> float:
@@ -257,7 +271,7 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
         after = [each for each in result.samples if any(begins <= each.seconds < ends for begins, ends in spans)]
         before = [min(originals, key=lambda other: abs(other.seconds - each.seconds)) for each in after]
         shown, cleaned = source, result.facts
-    if min(len(after), mark.candidate.backgrounds) < solving.MANY_PICTURES:
+    if min(len(after), mark.candidate.backgrounds) < solving.MIN_PERSISTING_BACKGROUNDS:
         return 0.0
     return solving.lasting(before, after, (shown.layout, cleaned.layout), mark.box, mark.matte.loose)
 
@@ -275,7 +289,7 @@ def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Fac
     outline = tracking.Outline.of(total, np.ascontiguousarray(mark.matte.loose[here]))
     down, across = (bottom - top) // 2, (right - left) // 2  # a mark may reach beyond the frame's sides
     places: list[tuple[float, int, int]] = []
-    for each in samples[:: max(1, len(samples) // _SEARCHED)]:
+    for each in samples[:: max(1, len(samples) // _MAX_SEARCHED_FRAMES)]:
         heed()
         steps = tracking.steps_of(each.planes[0], facts.layout)
         likeness, first, begin = tracking.locate(outline, steps, tracking.coarseness(facts))
@@ -285,12 +299,15 @@ def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Fac
     for other in chosen:
         one, last, begin, end = (at + more for at, more in zip(other.box, (down, down, across, across), strict=True))
         gone[one:last, begin:end] |= other.matte.loose
-    inked = mark.matte.alpha[here] > solving.FAINTEST
+    inked = mark.matte.alpha[here] > solving.MIN_ALPHA
     for likeness, first, begin in places:
-        same = [each for each in places if max(abs(first - each[1]), abs(begin - each[2])) <= _AGREES]
-        if likeness > _CERTAIN and sum(each[0] > _ALIKE for each in same) >= _TIMES:
+        same = [each for each in places if max(abs(first - each[1]), abs(begin - each[2])) <= _MAX_DISTANCE_PX]
+        if (
+            likeness > _MIN_CERTAIN_LIKENESS_RATIO
+            and sum(each[0] > _MIN_LIKENESS_RATIO for each in same) >= _MIN_AGREEING_FRAMES
+        ):
             over = gone[first : first + bottom - top, begin : begin + right - left]
-            if over[inked].mean() < _WHOLE:
+            if over[inked].mean() < _MIN_GONE_RATIO:
                 return True
     return False
 
@@ -300,7 +317,7 @@ def _path_in(mark: Mark, samples: list[Sample], facts: Facts) -> Path:
     apart = 0.6 / float(facts.rate)
     path = tuple(each for each in mark.path if any(abs(each[0] - sample.seconds) < apart for sample in samples))
     uncut = tracking.uncut(path, mark.inner, facts)
-    if uncut.sum() < solving.MANY_PICTURES:
+    if uncut.sum() < solving.MIN_PERSISTING_BACKGROUNDS:
         return path
     return tuple(each for each, whole in zip(path, uncut, strict=True) if whole)
 
@@ -308,7 +325,7 @@ def _path_in(mark: Mark, samples: list[Sample], facts: Facts) -> Path:
 def wider(mark: Mark, facts: Facts, times: int = 1) -> Box:
     """The mark with a margin of its height, or a multiple of that."""
     top, bottom, left, right = mark.inner
-    return _wider((top, bottom, left, right), times * max(_BESIDE, min(bottom - top, right - left)), facts)
+    return _wider((top, bottom, left, right), times * max(_MIN_MARGIN_PX, min(bottom - top, right - left)), facts)
 
 
 def _wider(box: Box, margin: int, facts: Facts) -> Box:

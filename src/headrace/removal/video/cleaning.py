@@ -16,7 +16,7 @@ from headrace.removal.video.removing import Remover
 from headrace.removal.video.survey import Survey
 
 # How far the work is, in percent, when a part of it begins.
-_FOUND, _SOLVED, _WRITTEN, _CHECKED = 18, 22, 88, 99
+_FOUND_PERCENT, _SOLVED_PERCENT, _WRITTEN_PERCENT, _CHECKED_PERCENT = 18, 22, 88, 99
 
 MAX_WIDER_TIMES = 4  # the height of a mark, around it: its words may be overlooked where only its logo is seen
 MAX_MORE_TRIES = 2  # where the check says what to do otherwise
@@ -41,14 +41,16 @@ def clean(order: Order, survey: Survey, chosen: list[Mark], progress: Progress) 
     for _ in range(MAX_MORE_TRIES):
         if isinstance(done, str):
             return done
-        other = _otherwise(order, survey, done, lambda: progress(_CHECKED))
-        again = None if other is None else _tried(order, survey, other, lambda _: progress(_CHECKED))
+        other = _otherwise(order, survey, done, lambda: progress(_CHECKED_PERCENT))
+        again = None if other is None else _tried(order, survey, other, lambda _: progress(_CHECKED_PERCENT))
         if again is None or isinstance(again, str):
             break
         if done.check.held_back and not (again.check.passed or again.check.held_back):
             # Worse, and written over the one before. A user who accepts a poor result gets the one that was shown:
             # it is written once more.
-            former = _tried(order, survey, done.chosen, lambda _: progress(_CHECKED)) if order.accept_poor else done
+            former = (
+                _tried(order, survey, done.chosen, lambda _: progress(_CHECKED_PERCENT)) if order.accept_poor else done
+            )
             return done if isinstance(former, str) else former
         done = again
     return done
@@ -69,7 +71,7 @@ def _otherwise(order: Order, survey: Survey, done: Done, heed: Callable[[], obje
     check, chosen = done.check, done.chosen
     if check.passed:
         return None
-    if (check.worst_shot or 0.0) > checking.GHOST:
+    if (check.worst_shot or 0.0) > checking.MAX_SHOT_RESIDUE_RATIO:
         # In some shots it is weaker or stronger than in most: so each frame is to say how strong it is.
         fixed = [each for each in chosen if each.candidate.kind is Kind.FIXED]
         faded = [replace(each, candidate=replace(each.candidate, kind=Kind.FADING)) for each in fixed]
@@ -86,15 +88,15 @@ def _tried(order: Order, survey: Survey, chosen: list[Mark], progress: Progress)
     """The result, written and checked; or why there can be none."""
     assert order.result is not None
     keep = turning.keep_as_stored(order, survey.facts)
-    remover = Remover(survey.facts, chosen, survey.samples, heed=lambda: progress(_FOUND), keep=keep)
+    remover = Remover(survey.facts, chosen, survey.samples, heed=lambda: progress(_FOUND_PERCENT), keep=keep)
     if remover.hopeless is not None:
         return remover.hopeless
-    progress(_SOLVED)
+    progress(_SOLVED_PERCENT)
     package = Package(survey.facts, order.result, codec=order.codec, quality=order.quality, threads=order.threads)
 
     def work(frame: object) -> list[object]:
         share = min(1.0, package.written / max(1, survey.facts.frames))
-        progress(_SOLVED + int(share * (_WRITTEN - _SOLVED)))
+        progress(_SOLVED_PERCENT + int(share * (_WRITTEN_PERCENT - _SOLVED_PERCENT)))
         return remover.take(frame)
 
     writing = time.monotonic()
@@ -102,7 +104,7 @@ def _tried(order: Order, survey: Survey, chosen: list[Mark], progress: Progress)
     spent = time.monotonic() - writing
     check, written = checking.check(
         order, survey.facts, survey.samples, survey.marks, chosen, remover, package,
-        lambda share: progress(_WRITTEN + int(share * (_CHECKED - _WRITTEN))),
+        lambda share: progress(_WRITTEN_PERCENT + int(share * (_CHECKED_PERCENT - _WRITTEN_PERCENT))),
     )  # fmt: skip
     return Done(package, remover.method, check, written, spent, chosen)
 
@@ -110,14 +112,16 @@ def _tried(order: Order, survey: Survey, chosen: list[Mark], progress: Progress)
 def _looked_wider(mark: Mark, order: Order, survey: Survey, heed: Callable[[], object]) -> Mark:
     """The mark with what belongs to it further around; as it was where nothing does."""
     views, shown = mark.views(survey.samples, survey.facts)
-    wider = checking.wider(mark, shown, MAX_WIDER_TIMES if mark.candidate.backgrounds >= solving.MANY_PICTURES else 1)
+    wider = checking.wider(
+        mark, shown, MAX_WIDER_TIMES if mark.candidate.backgrounds >= solving.MIN_PERSISTING_BACKGROUNDS else 1
+    )
     found = detecting.from_hints(shown, views, [(wider, Placed())], None, order.threads, heed)[0]
     if not mark.path:
         spans = mark.candidate.seconds
         there = [any(begins <= each.seconds < ends for begins, ends in spans) for each in views]
         found.which = np.where(there, found.which, -1) if any(there) else found.which
     known = np.zeros((shown.height, shown.width), np.bool_)
-    known[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.alpha > solving.FAINTEST
+    known[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.alpha > solving.MIN_ALPHA
     here = np.ascontiguousarray(known[found.box[0] : found.box[1], found.box[2] : found.box[3]])
     found.given = solving.persisting(found, views, shown.layout, here)
     barred = [] if mark.path else turning.keep_as_stored(order, survey.facts)

@@ -20,26 +20,29 @@ from headrace.removal.video.sampling import Box, Sample
 
 Heed = Callable[[], object]  # called about once a second; may raise to end the work
 
-_LEAST_SEEN = 0.25  # the score of a region from which on it is followed up
-_MARGIN = 24  # pixels around a mark that are worked with
-SAME = 0.5  # boxes that share so much of the smaller one are one mark
-_MOST_SEEDS = 24
-_PERSISTS = 3  # different backgrounds that only something over the picture stays the same on
-_MANY_BACKGROUNDS = 5  # more than two that say all there is to say
-_FEW, _ONCE, _MANY_PICTURES = (
-    0.6,
-    0.25,
-    8,
-)  # factors of a score for few views and for one; views that count as many
-_STILL = 0.9  # of the eye's score, where the clip stands still
-_WIDEST = 0.35  # of the frame: more is no mark, unless it persists
-_TILES, _SAME_HEIGHT = 5, 0.3  # copies of one height, from which on they are one mark all over the picture
-_STEPS_AT = 300_000  # pixels at most in which outlines are compared
-STAYS = 0.9  # of the samples: what is present this often does not move
-_SHORTEST = 16  # pixels of the longer side: what is smaller is no mark
-_CLOSER = 6  # frames that are looked at closely
-_REACH, _FURTHEST = 0.6, 240  # how far around what was seen, as a share of its longer side, and in pixels
-_NEAR, _NEAREST_WORDS = 9, 41  # pixels between parts of one mark
+_MIN_SEED_SCORE = 0.25  # the score of a region from which on it is followed up
+_MARGIN_PX = 24  # pixels around a mark that are worked with
+MIN_SAME_RATIO = 0.5  # boxes that share so much of the smaller one are one mark
+_MAX_SEEDS = 24
+_MIN_PERSISTING_BACKGROUNDS = 3  # different backgrounds that only something over the picture stays the same on
+_MANY_BACKGROUNDS_COUNT = 5  # more than two that say all there is to say
+# Factors of a score for few views and for one; views that count as many
+_FEW_VIEWS_RATIO = 0.6
+_SINGLE_VIEW_RATIO = 0.25
+_MANY_PICTURES_COUNT = 8
+_STILL_CLIP_RATIO = 0.9  # of the eye's score, where the clip stands still
+_MAX_AREA_RATIO = 0.35  # of the frame: more is no mark, unless it persists
+# Copies of one height, from which on they are one mark all over the picture
+_MIN_TILED_COPIES = 5
+_MAX_HEIGHT_DIFFERENCE_RATIO = 0.3
+_MAX_OUTLINE_PIXELS = 300_000  # pixels at most in which outlines are compared
+MIN_RESTING_RATIO = 0.9  # of the samples: what is present this often does not move
+_MIN_SIDE_PX = 16  # pixels of the longer side: what is smaller is no mark
+_MAX_CLOSE_LOOK_FRAMES = 6  # frames that are looked at closely
+# How far around what was seen, as a share of its longer side, and in pixels
+_SURROUNDINGS_RATIO = 0.6
+_MAX_SURROUNDINGS_PX = 240
+_MAX_GAP_PX, _MAX_WORD_GAP_PX = 9, 41  # pixels between parts of one mark
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ class Seed:
 
 def from_hints(
     facts: Facts, samples: list[Sample], boxes: list[tuple[Box, Placed]], mask: NDArray[np.bool_] | None, threads: int,
-    heed: Heed, *, most: int = _CLOSER,
+    heed: Heed, *, most: int = _MAX_CLOSE_LOOK_FRAMES,
 ) -> list[Found]:  # fmt: skip
     """Marks by the user's hints: present in every frame of their time."""
     found = []
@@ -133,7 +136,7 @@ def steps_in(
 ) -> tuple[list[templates.Steps], NDArray[np.bool_]]:
     """How brightness changes in a box, and its mask: both smaller where all samples together would take much."""
     top, bottom, left, right = box
-    step = math.ceil(math.sqrt(mask.size / _STEPS_AT))
+    step = math.ceil(math.sqrt(mask.size / _MAX_OUTLINE_PIXELS))
     size = (-(-(right - left) // step), -(-(bottom - top) // step))
     found = []
     for each in samples:
@@ -161,7 +164,7 @@ def seeds_of(
     for canvas, each, number in zip(canvases, looks, numbers, strict=True):
         seeds += _judged(canvas, each.seen[0], (number,), step, facts)
     seeds.sort(key=lambda seed: (-len(seed.samples), -seed.score))
-    return [*_all_over(seeds, facts), *seeds[:_MOST_SEEDS]]
+    return [*_all_over(seeds, facts), *seeds[:_MAX_SEEDS]]
 
 
 def _all_over(seeds: list[Seed], facts: Facts) -> list[Seed]:
@@ -170,8 +173,10 @@ def _all_over(seeds: list[Seed], facts: Facts) -> list[Seed]:
     if not copies:
         return []
     usual = float(np.median([seed.inner[1] - seed.inner[0] for seed in copies]))
-    copies = [seed for seed in copies if abs(seed.inner[1] - seed.inner[0] - usual) <= _SAME_HEIGHT * usual]
-    if len(copies) < _TILES:
+    copies = [
+        seed for seed in copies if abs(seed.inner[1] - seed.inner[0] - usual) <= _MAX_HEIGHT_DIFFERENCE_RATIO * usual
+    ]
+    if len(copies) < _MIN_TILED_COPIES:
         return []
     tops, bottoms, lefts, rights = zip(*(seed.inner for seed in copies), strict=True)
     inner = (min(tops), max(bottoms), min(lefts), max(rights))
@@ -186,16 +191,16 @@ def _all_over(seeds: list[Seed], facts: Facts) -> list[Seed]:
 def _judged(
     picture: Picture, likely: NDArray[np.uint8], numbers: tuple[int, ...], step: int, facts: Facts
 ) -> list[Seed]:
-    judged = judge(picture, likely, likely, least=_LEAST_SEEN)
+    judged = judge(picture, likely, likely, least=_MIN_SEED_SCORE)
     tight = judged.tight.view(np.uint8)
     whole = cv2.resize(tight, (facts.width, facts.height), interpolation=cv2.INTER_NEAREST).view(np.bool_)
     seeds = []
     for region in judged.regions:
-        if max(region.width, region.height) * step < _SHORTEST:
+        if max(region.width, region.height) * step < _MIN_SIDE_PX:
             continue
         box = _around(region.left * step, region.top * step, region.width * step, region.height * step, facts)
         mask = whole[box[0] : box[1], box[2] : box[3]].copy()  # a view would keep all of the frame
-        if len(numbers) > 1 or region.width * region.height * step**2 <= _WIDEST * facts.width * facts.height:
+        if len(numbers) > 1 or region.width * region.height * step**2 <= _MAX_AREA_RATIO * facts.width * facts.height:
             inner = (
                 region.top * step,
                 (region.top + region.height) * step,
@@ -206,7 +211,7 @@ def _judged(
     return seeds
 
 
-def _around(left: int, top: int, width: int, height: int, facts: Facts, margin: int = _MARGIN) -> Box:
+def _around(left: int, top: int, width: int, height: int, facts: Facts, margin: int = _MARGIN_PX) -> Box:
     """The box with its surroundings, on even pixels."""
     first_row, first_column = max(0, top - margin) // 2 * 2, max(0, left - margin) // 2 * 2
     last_row, last_column = min(facts.height, top + height + margin), min(facts.width, left + width + margin)
@@ -236,8 +241,10 @@ def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: 
     heed()
     found = Found(seed.box, seed.score, presence, which, seed.inner)
     _judge(found, all_steps, mask)
-    wide = (seed.inner[1] - seed.inner[0]) * (seed.inner[3] - seed.inner[2]) > _WIDEST * facts.width * facts.height
-    if wide and found.backgrounds < _PERSISTS:
+    wide = (seed.inner[1] - seed.inner[0]) * (
+        seed.inner[3] - seed.inner[2]
+    ) > _MAX_AREA_RATIO * facts.width * facts.height
+    if wide and found.backgrounds < _MIN_PERSISTING_BACKGROUNDS:
         return None
     if found.score < MIN_LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
@@ -245,11 +252,11 @@ def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: 
 
 
 def look_closer(
-    found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed, *, most: int = _CLOSER
+    found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed, *, most: int = _MAX_CLOSE_LOOK_FRAMES
 ) -> bool:
     """Looks at frames that have the mark, at full size and further around it. Says whether there is one."""
     top, bottom, left, right = found.inner
-    reach = int(np.clip(max(bottom - top, right - left) * _REACH, 2 * _MARGIN, _FURTHEST))
+    reach = int(np.clip(max(bottom - top, right - left) * _SURROUNDINGS_RATIO, 2 * _MARGIN_PX, _MAX_SURROUNDINGS_PX))
     wide = _around(left, top, right - left, bottom - top, facts, reach)
     numbers = varied(found.which, most)
     pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
@@ -277,7 +284,7 @@ def look_closer(
 
 def _linked(tight: NDArray[np.bool_], inner: tuple[int, ...]) -> Box | None:
     """The box around all that belongs to what lies in a box: words of one line, a logo and its name."""
-    gap = int(np.clip((inner[1] - inner[0]) // 2, _NEAR, _NEAREST_WORDS)) | 1
+    gap = int(np.clip((inner[1] - inner[0]) // 2, _MAX_GAP_PX, _MAX_WORD_GAP_PX)) | 1
     joined = cv2.dilate(tight.view(np.uint8), np.ones((gap, gap), np.uint8))
     _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
     part = np.s_[max(0, inner[0]) : inner[1], max(0, inner[2]) : inner[3]]
@@ -307,17 +314,21 @@ def _judge(found: Found, all_steps: list[templates.Steps], mask: NDArray[np.bool
     everywhere = templates.backgrounds(all_steps, mask, np.ones(len(all_steps), np.bool_))
     others = int(everywhere.max()) + 1
     count = found.backgrounds
-    if count >= _PERSISTS:
-        many = min(1.0, (count - _PERSISTS + 1) / _MANY_BACKGROUNDS)
+    if count >= _MIN_PERSISTING_BACKGROUNDS:
+        many = min(1.0, (count - _MIN_PERSISTING_BACKGROUNDS + 1) / _MANY_BACKGROUNDS_COUNT)
         found.score = min(0.98, 0.25 + 0.35 * many + 0.4 * found.seen)
         found.reasons.append(f"it stays the same over {count} different pictures")
-    elif others < _PERSISTS:  # the clip stands still: nothing but the eye can tell
+    elif others < _MIN_PERSISTING_BACKGROUNDS:  # the clip stands still: nothing but the eye can tell
         # What is hidden at times lies behind something, and no mark does.
-        found.score = _STILL * found.seen if found.presence.there.mean() > STAYS else _FEW * found.seen
+        found.score = (
+            _STILL_CLIP_RATIO * found.seen
+            if found.presence.there.mean() > MIN_RESTING_RATIO
+            else _FEW_VIEWS_RATIO * found.seen
+        )
         found.reasons.append("the picture around it does not change, so it may belong to it")
     else:
         # A title, or writing of the scene, stays as long as one picture: over many pictures it is a mark.
-        found.score = found.seen * (_ONCE if others >= _MANY_PICTURES else _FEW)
+        found.score = found.seen * (_SINGLE_VIEW_RATIO if others >= _MANY_PICTURES_COUNT else _FEW_VIEWS_RATIO)
         found.reasons.append(f"it is seen over {count} of {others} different pictures alone")
     found.score = round(found.score, 3)
     found.reasons.append(f"it looks like a mark ({found.seen:.0%})")

@@ -22,7 +22,7 @@ _HELD = {"webm": (Codec.VP9, Codec.AV1), "mov": (Codec.H264,)}  # what kinds of 
 _DEEP = "yuv420p10le"
 _CRF = "16"  # of H.264: visually lossless
 # What a second packing loses is made up for by so much more; a source of no compression to speak of is not a measure.
-_MORE, _MOST_BITS_A_PIXEL, _LEAST_BITS_A_PIXEL = 1.08, 0.6, 0.02
+_BIT_RATE_RATIO, _MAX_BITS_A_PIXEL, _MIN_BITS_A_PIXEL = 1.08, 0.6, 0.02
 
 
 def codec_for(facts: Facts, asked: Codec, container: str) -> tuple[Codec, str]:
@@ -64,8 +64,8 @@ def _formats(name: str) -> frozenset[str]:
 def target_rate(facts: Facts) -> int:
     """Bits a second: as the source's, and a little more for packing twice."""
     pixels = facts.width * facts.height * float(facts.rate)
-    wanted = facts.bit_rate * _MORE
-    return int(min(max(wanted, _LEAST_BITS_A_PIXEL * pixels), max(_MOST_BITS_A_PIXEL * pixels, 200_000)))
+    wanted = facts.bit_rate * _BIT_RATE_RATIO
+    return int(min(max(wanted, _MIN_BITS_A_PIXEL * pixels), max(_MAX_BITS_A_PIXEL * pixels, 200_000)))
 
 
 def make_stream(container: Any, facts: Facts, encoder: str, quality: Quality, threads: int) -> Any:

@@ -14,12 +14,14 @@ from headrace.removal.video.sampling import Box
 
 Plane = NDArray[np.float32]
 
-_AROUND = 41  # pixels: what is beneath a mark is as bright as what lies so near
-_MOST = 0.9  # of alpha that is computed with
-_ZONE = 3  # pixels around the mark in which its outline is measured
-_STEEPEST, _STEEPER = 24.0, 1.5  # levels, and times the mark's own: steeper edges of the picture count no more
-_SHADES = 48  # strengths that are kept ready: a mark that fades has the same ones again and again
-_FAINT = 0.6  # levels a pixel: an outline that is fainter tells nothing
+_GROUND_PX = 41  # pixels: what is beneath a mark is as bright as what lies so near
+_MAX_COMPUTED_ALPHA = 0.9  # of alpha that is computed with
+_OUTLINE_ZONE_PX = 3  # pixels around the mark in which its outline is measured
+# Levels, and times the mark's own: steeper edges of the picture count no more
+_MAX_STEP_LEVELS = 24.0
+_MAX_STEP_RATIO = 1.5
+_SHADES_COUNT = 48  # strengths that are kept ready: a mark that fades has the same ones again and again
+_MIN_OUTLINE_LEVELS = 0.6  # levels a pixel: an outline that is fainter tells nothing
 
 
 class Eraser:
@@ -38,8 +40,10 @@ class Eraser:
             self._hole &= matte.loose
         self._ready = {1.0: self._prepared(1.0)}
         self._outside = (~matte.loose).astype(np.float32)
-        self._seen = cv2.blur(self._outside, (_AROUND, _AROUND)) + np.float32(1e-4)
-        self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _ZONE + 1,) * 2, np.uint8)).astype(np.float32)
+        self._seen = cv2.blur(self._outside, (_GROUND_PX, _GROUND_PX)) + np.float32(1e-4)
+        self._zone = cv2.dilate(matte.loose.view(np.uint8), np.ones((2 * _OUTLINE_ZONE_PX + 1,) * 2, np.uint8)).astype(
+            np.float32
+        )
         self._bright_tint = np.ascontiguousarray(matte.tint[..., 0])
 
     @property
@@ -55,7 +59,7 @@ class Eraser:
 
     def _prepared(self, strength: float) -> list[tuple[Plane, Plane]]:
         """For each plane: what it is multiplied with, and what is taken off before."""
-        alpha = np.minimum(self._alpha * strength, _MOST)
+        alpha = np.minimum(self._alpha * strength, _MAX_COMPUTED_ALPHA)
         scale = np.float32(1 << self.layout.shift)
         prepared = []
         for channel in range(3):
@@ -72,7 +76,7 @@ class Eraser:
             return
         before = cropped(planes, self.layout, self.box) if self._hole is not None else None
         ready = self._ready.get(strength) or self._prepared(strength)
-        if len(self._ready) < _SHADES:
+        if len(self._ready) < _SHADES_COUNT:
             self._ready[strength] = ready
         most = (256 << self.layout.shift) - 1
         for channel, (gain, less) in enumerate(ready):
@@ -108,16 +112,16 @@ class Eraser:
         """
         part = self._part(bright, 0)
         part = (part >> self.layout.shift if self.layout.shift else part).astype(np.float32)
-        ground = cv2.divide(cv2.blur(cv2.multiply(part, self._outside), (_AROUND, _AROUND)), self._seen)
+        ground = cv2.divide(cv2.blur(cv2.multiply(part, self._outside), (_GROUND_PX, _GROUND_PX)), self._seen)
         outline = _steps(self._bright_tint - cv2.multiply(self._alpha, ground))
         there = _steps(part)
         power = alike = 0.0
         for one, other in zip(outline, there, strict=True):
             one *= self._zone
-            most = np.maximum(np.abs(one) * np.float32(_STEEPER), np.float32(_STEEPEST))
+            most = np.maximum(np.abs(one) * np.float32(_MAX_STEP_RATIO), np.float32(_MAX_STEP_LEVELS))
             power += float(np.vdot(one, one))
             alike += float(np.vdot(one, np.clip(other, -most, most)))
-        if power < _FAINT**2 * max(1, self._inked):
+        if power < _MIN_OUTLINE_LEVELS**2 * max(1, self._inked):
             return 0.0, 0.0
         return alike / power, power / self._inked
 

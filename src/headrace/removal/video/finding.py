@@ -10,8 +10,8 @@ from headrace.removal.images.eye.model import Picture
 from headrace.removal.images.views import looking
 from headrace.removal.video import templates, tracking
 from headrace.removal.video.detecting import (
-    SAME,
-    STAYS,
+    MIN_RESTING_RATIO,
+    MIN_SAME_RATIO,
     Found,
     Heed,
     Seed,
@@ -25,19 +25,21 @@ from headrace.removal.video.detecting import (
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 
-_WINDOW = 96  # pixels around a mark that moves
-_MOVES = 4  # different pictures that a thing moves over, from which on it is no part of them
-_MOSTLY = 0.6  # of the samples that have it
-_TOUCHES = 0.2  # of the smaller of two boxes: so much of it in the other, and they belong together
-_COINCIDES, _VISITS = 0.5, 0.1  # of the samples that have one of two, from which on they are the same; if it jumps
-_MOVING_SEEN = 0.5  # the eye's score from which on what moves is looked at further
+_WINDOW_MARGIN_PX = 96  # pixels around a mark that moves
+_MIN_MOVING_BACKGROUNDS = 4  # different pictures that a thing moves over, from which on it is no part of them
+_MIN_SAMPLES_RATIO = 0.6  # of the samples that have it
+_MIN_TOUCHING_RATIO = 0.2  # of the smaller of two boxes: so much of it in the other, and they belong together
+# Of the samples that have one of two, from which on they are the same; if it jumps
+_MIN_COINCIDING_RATIO = 0.5
+_MIN_JUMPING_RATIO = 0.1
+_MIN_MOVING_SCORE = 0.5  # the eye's score from which on what moves is looked at further
 MIN_CONTAINED_RATIO = 0.8  # share of a mark's area inside a user-drawn box
-_LOOKED_AT = 360_000  # pixels of a frame, for the first look
+_MAX_FIRST_LOOK_PIXELS = 360_000  # pixels of a frame, for the first look
 
 
 def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[float], object]) -> list[Found]:
     """What may be a mark, the surest first."""
-    step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _LOOKED_AT)))
+    step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _MAX_FIRST_LOOK_PIXELS)))
     numbers = looking.spread(len(samples))
     looks: list[looking.Look] = []
     canvases: list[Picture] = []
@@ -53,10 +55,10 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
 
     for seed in seeds:
         followed()
-        if any(overlap(seed.box, other.box) > SAME for other in found):
+        if any(overlap(seed.box, other.box) > MIN_SAME_RATIO for other in found):
             continue
         one = follow(seed, samples, facts, threads, followed)
-        if one is not None and all(overlap(one.box, other.box) <= SAME for other in found):
+        if one is not None and all(overlap(one.box, other.box) <= MIN_SAME_RATIO for other in found):
             found.append(one)
             followed_up.append(seed)
     resting = [_rests(seed, each, seeds) for seed, each in zip(followed_up, found, strict=True)]
@@ -67,7 +69,7 @@ def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[f
         found = [
             each
             for each, rests in zip(found, resting, strict=True)
-            if not _passes(moving, each, samples, _COINCIDES if rests else _VISITS)
+            if not _passes(moving, each, samples, _MIN_COINCIDING_RATIO if rests else _MIN_JUMPING_RATIO)
         ]
     return sorted([*found, *([moving] if moving else [])], key=lambda each: -each.score)
 
@@ -114,10 +116,12 @@ def _nearest(samples: list[Sample], seconds: float) -> int:
 def _rests(seed: Seed, found: Found, seeds: list[Seed]) -> bool:
     """Whether it is in one place all the time. Over a picture that stands still, the looks say so, not the outline:
     that has the picture's own edges, which are there without the mark, too."""
-    if found.presence.there.mean() <= STAYS:
+    if found.presence.there.mean() <= MIN_RESTING_RATIO:
         return False
     looks = {each.samples[0] for each in seeds if len(each.samples) == 1}
-    there = {each.samples[0] for each in seeds if len(each.samples) == 1 and overlap(each.box, seed.box) > SAME}
+    there = {
+        each.samples[0] for each in seeds if len(each.samples) == 1 and overlap(each.box, seed.box) > MIN_SAME_RATIO
+    }
     return len(seed.samples) > 1 or 2 * len(there) > len(looks)
 
 
@@ -134,34 +138,34 @@ def _moving(
     seen += [
         _cut_out(seed, seed.samples[0], facts)
         for seed in seeds
-        if len(seed.samples) == 1 and all(overlap(seed.box, other) <= SAME for other in stays)
+        if len(seed.samples) == 1 and all(overlap(seed.box, other) <= MIN_SAME_RATIO for other in stays)
     ]
-    fewest = 2 if len(jumping) > 1 else tracking.FEWEST
+    fewest = 2 if len(jumping) > 1 else tracking.MIN_PLACES
     if len({each.number for each in seen}) < fewest:
         return None
     track = tracking.track(seen, samples, facts, fewest, heed)
-    if track is None or track.seen < _MOVING_SEEN or track.there.mean() < _MOSTLY:
+    if track is None or track.seen < _MIN_MOVING_SCORE or track.there.mean() < _MIN_SAMPLES_RATIO:
         return None
     high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
-    size = (high + 2 * _WINDOW + high % 2, wide + 2 * _WINDOW + wide % 2)
+    size = (high + 2 * _WINDOW_MARGIN_PX + high % 2, wide + 2 * _WINDOW_MARGIN_PX + wide % 2)
     path = tuple(
-        (each.seconds, top - _WINDOW, left - _WINDOW)
+        (each.seconds, top - _WINDOW_MARGIN_PX, left - _WINDOW_MARGIN_PX)
         for each, (top, left), there in zip(samples, track.places, track.there, strict=True)
         if there
     )
     views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
     inside = np.zeros(size, np.bool_)
-    inside[_WINDOW : _WINDOW + high, _WINDOW : _WINDOW + wide] = True
+    inside[_WINDOW_MARGIN_PX : _WINDOW_MARGIN_PX + high, _WINDOW_MARGIN_PX : _WINDOW_MARGIN_PX + wide] = True
     # Titles that roll over a plain ground move with it: there all grounds are one.
     all_steps, mask = steps_in(views, (0, size[0], 0, size[1]), inside, shown)
     which = templates.backgrounds(all_steps, mask, np.ones(len(views), np.bool_))
     presence = templates.Presence(track.there, track.likeness, track.likeness)
-    inner = (_WINDOW, _WINDOW + high, _WINDOW, _WINDOW + wide)
+    inner = (_WINDOW_MARGIN_PX, _WINDOW_MARGIN_PX + high, _WINDOW_MARGIN_PX, _WINDOW_MARGIN_PX + wide)
     uncut = tracking.uncut(path, inner, facts)
-    if len(np.unique(which[uncut])) >= _MOVES:
+    if len(np.unique(which[uncut])) >= _MIN_MOVING_BACKGROUNDS:
         which = np.where(uncut, which, -1)
     found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
-    if found.backgrounds < _MOVES:
+    if found.backgrounds < _MIN_MOVING_BACKGROUNDS:
         return None
     found.score = round(min(0.95, 0.7 + 0.25 * track.seen), 3)
     found.reasons = [
@@ -186,6 +190,6 @@ def _passes(moving: Found, other: Found, samples: list[Sample], share: float) ->
     over = {
         seconds
         for seconds, down, across in moving.path
-        if overlap((top + down, bottom + down, left + across, right + across), other.inner) > _TOUCHES
+        if overlap((top + down, bottom + down, left + across, right + across), other.inner) > _MIN_TOUCHING_RATIO
     }
     return len(over & times) >= share * len(times)

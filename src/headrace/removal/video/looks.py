@@ -13,9 +13,9 @@ from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
 
-_LONGEST = 960
-_CERTAIN, _DOUBTFUL = (230, 30, 30), (250, 170, 0)
-COMPARED_FRAMES = 4
+_MAX_SIDE_PX = 960
+_CERTAIN_RGB, _DOUBTFUL_RGB = (230, 30, 30), (250, 170, 0)
+MAX_COMPARED_FRAMES = 4
 
 
 def overlay(facts: Facts, samples: list[Sample], candidates: Sequence[Candidate], target: str) -> None:
@@ -28,7 +28,7 @@ def overlay(facts: Facts, samples: list[Sample], candidates: Sequence[Candidate]
     picture = _upright(facts, best).copy()
     for each in candidates:
         left, top, width, height = map(int, each.box)
-        colour = _CERTAIN if each.certain else _DOUBTFUL
+        colour = _CERTAIN_RGB if each.certain else _DOUBTFUL_RGB
         cv2.rectangle(picture, (left, top), (left + width, top + height), colour, 2)
         cv2.putText(picture, str(each.id), (left, max(16, top - 4)), cv2.FONT_HERSHEY_SIMPLEX, 0.6, colour, 2)
     Image.fromarray(picture).save(target, "PNG")
@@ -37,8 +37,8 @@ def overlay(facts: Facts, samples: list[Sample], candidates: Sequence[Candidate]
 def compare(facts: Facts, samples: list[Sample], cleaned: Facts, after: list[Sample], target: str) -> None:
     """Frames of the source on the left, the same of the result on the right."""
     pairs = []
-    for number in range(min(COMPARED_FRAMES, len(after))):
-        other = after[round(number * (len(after) - 1) / max(1, COMPARED_FRAMES - 1))]
+    for number in range(min(MAX_COMPARED_FRAMES, len(after))):
+        other = after[round(number * (len(after) - 1) / max(1, MAX_COMPARED_FRAMES - 1))]
         one = min(samples, key=lambda each: abs(each.seconds - other.seconds))
         pairs.append(np.hstack([_small(_upright(facts, one)), _small(_upright(cleaned, other))]))
     Image.fromarray(np.vstack(pairs)).save(target, "PNG")
@@ -50,7 +50,7 @@ def _upright(facts: Facts, each: Sample) -> NDArray[np.uint8]:
 
 
 def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    scale = _LONGEST / max(picture.shape[:2])
+    scale = _MAX_SIDE_PX / max(picture.shape[:2])
     if scale >= 1:
         return picture
     return cv2.resize(picture, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA)  # type: ignore[return-value]

@@ -15,7 +15,7 @@ _MUXERS = {"mp4": "mp4", "mov": "mov", "mkv": "matroska", "webm": "webm"}
 _TAGS = ("color_range", "color_primaries", "color_trc", "colorspace")
 _NO_DATA = frozenset(("video", "audio", "subtitle", "attachment"))
 _ALL = _NO_DATA | {"data"}
-_NO_TYPE = 0  # of a frame: the encoder chooses
+_UNSET_PICTURE_TYPE = 0  # of a frame: the encoder chooses
 
 
 def container_of(path: str, facts: Facts) -> str:
@@ -148,7 +148,7 @@ class Package:
             frame.pts = stamp
             self.stamps.append(stamp)
             frame.time_base = self.facts.time_base
-            frame.pict_type = _NO_TYPE
+            frame.pict_type = _UNSET_PICTURE_TYPE
             if frame.format.name != track.codec_context.pix_fmt:
                 frame = frame.reformat(format=track.codec_context.pix_fmt)
             for packet in track.encode(frame):

@@ -10,8 +10,8 @@ from headrace.removal.video.planes import Layout, layout_of, working_format
 
 MOST_PIXELS = 8192 * 4352
 _MOST_FRAMES = 2_000_000
-_SMALLEST = 32  # pixels
-_FULL_RANGE = 2  # as FFmpeg numbers it
+_MIN_SIDE_PX = 32  # pixels
+_FULL_COLOUR_RANGE = 2  # as FFmpeg numbers it
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def probe(path: str) -> Facts:
         first = counted.first or _any_frame(path)
         if first is None or not counted.stamps:
             raise ClipUnreadable(f"{path} has no frame that can be decoded.")
-        if first.width * first.height > MOST_PIXELS or min(first.width, first.height) < _SMALLEST:
+        if first.width * first.height > MOST_PIXELS or min(first.width, first.height) < _MIN_SIDE_PX:
             raise ClipUnreadable(f"{path} has frames of {first.width} x {first.height} pixels: too many, or too few.")
         context = stream.codec_context
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
@@ -92,7 +92,7 @@ def probe(path: str) -> Facts:
         base = Fraction(stream.time_base)
         seconds = max(float((stamps[-1] - stamps[0]) * base), float(1 / rate))
         bits = max(component.bits for component in first.format.components)
-        full = _FULL_RANGE in (context.color_range, first.color_range)
+        full = _FULL_COLOUR_RANGE in (context.color_range, first.color_range)
         return Facts(
             path,
             _container(container, path),

@@ -20,14 +20,21 @@ from headrace.removal.video.planes import parts_of, views_of
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
 
-_AHEAD = 3  # frames on either side that say, together with it, how strong a mark is in a frame
-_ON, _OFF = 0.75, 0.2  # of its usual strength: from here on it is all there; under it, gone
-_FAINTEST, _MOST, _SHADES = 0.06, 1.2, 32  # of a fading mark: minimum and maximum strength, and their steps
-_STAYS = 0.2  # a mark that is always there is gone only under this
-_CLEAR, _OPEN = 6.0, (0.35, 0.65)  # an outline so strong tells by itself, but for strengths between these
-_JUMPS = 0.15  # of its strength: a frame that differs by more from those around it speaks for itself
-_MOMENT = 1e-4  # seconds: what times are off by rounding
-_CHECKED = 240  # frames at most in which residue is measured
+_WINDOW_FRAMES = 3  # frames on either side that say, together with it, how strong a mark is in a frame
+# Of its usual strength: from here on it is all there; under it, gone
+_MIN_PRESENT_RATIO = 0.75
+_MIN_VISIBLE_RATIO = 0.2
+# Of a fading mark: minimum and maximum strength, and their steps
+_MIN_STRENGTH = 0.06
+_MAX_STRENGTH = 1.2
+_STRENGTH_STEPS_COUNT = 32
+_MAX_GONE_RATIO = 0.2  # a mark that is always there is gone only under this
+# An outline so strong tells by itself, but for strengths between these
+_MIN_CLEAR_LEVELS = 6.0
+_UNCLEAR_RANGE_RATIO = (0.35, 0.65)
+_MIN_JUMP_RATIO = 0.15  # of its strength: a frame that differs by more from those around it speaks for itself
+_TIME_ROUNDING_SECONDS = 1e-4  # seconds: what times are off by rounding
+_MAX_CHECKED_FRAMES = 240  # frames at most in which residue is measured
 
 
 _Measured = tuple[Eraser | None, float, float]  # how strong a mark is in a frame, and how much that tells
@@ -41,7 +48,7 @@ class _Off:
     kind: str
     moving: MovingEraser | None = None
     within: tuple[float, float] | None = None
-    window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _AHEAD + 1))
+    window: "deque[tuple[float, float]]" = field(default_factory=lambda: deque(maxlen=2 * _WINDOW_FRAMES + 1))
     # By frame: the strength of the mark and the weight of its outline; nothing where it is absent.
     values: "array[float]" = field(default_factory=lambda: array("f"))
     weights: "array[float]" = field(default_factory=lambda: array("f"))
@@ -49,7 +56,7 @@ class _Off:
 
     def aim(self, bright: "NDArray[Any]", seconds: float) -> Eraser | None:
         """The eraser, where the mark is in this frame. None where it is nowhere, or must not be touched."""
-        if self.within is not None and not self.within[0] <= seconds + _MOMENT < self.within[1]:
+        if self.within is not None and not self.within[0] <= seconds + _TIME_ROUNDING_SECONDS < self.within[1]:
             return None
         if self.moving is None:
             return self.eraser
@@ -62,7 +69,11 @@ class _Off:
 
     def strength(self, own: float, weight: float) -> float:
         """By the frame itself where its outline tells enough; else by all of the window, their weighted median."""
-        if weight >= _CLEAR and not _OPEN[0] < own < _OPEN[1] and self.kind is not Kind.FADING:
+        if (
+            weight >= _MIN_CLEAR_LEVELS
+            and not _UNCLEAR_RANGE_RATIO[0] < own < _UNCLEAR_RANGE_RATIO[1]
+            and self.kind is not Kind.FADING
+        ):
             return self._settled(own)
         values = sorted(self.window)
         total = sum(each for _, each in values)
@@ -72,18 +83,24 @@ class _Off:
         for value, each in values:
             passed += each
             if passed >= total / 2:
-                jumps = self.kind is Kind.FADING and weight >= _CLEAR and abs(own - value) > _JUMPS  # with a cut, say
+                jumps = (
+                    self.kind is Kind.FADING and weight >= _MIN_CLEAR_LEVELS and abs(own - value) > _MIN_JUMP_RATIO
+                )  # with a cut, say
                 return self._settled(own if jumps else value)
         return 1.0
 
     def _settled(self, value: float) -> float:
         if self.kind in (Kind.FIXED, Kind.MOVING):
-            return 1.0 if value > _STAYS else 0.0
+            return 1.0 if value > _MAX_GONE_RATIO else 0.0
         if self.kind is Kind.FADING:
-            return 0.0 if value < _FAINTEST else round(min(value, _MOST) * _SHADES) / _SHADES
-        if value >= _ON:
+            return (
+                0.0
+                if value < _MIN_STRENGTH
+                else round(min(value, _MAX_STRENGTH) * _STRENGTH_STEPS_COUNT) / _STRENGTH_STEPS_COUNT
+            )
+        if value >= _MIN_PRESENT_RATIO:
             return 1.0
-        return 0.0 if value < _OFF else value
+        return 0.0 if value < _MIN_VISIBLE_RATIO else value
 
 
 class Remover:
@@ -107,7 +124,7 @@ class Remover:
                 views, which, shown.layout, mark.box, mark.matte,
                 backgrounds=mark.candidate.backgrounds, fades=fades, filled=mark.filled, heed=heed,
             )  # fmt: skip
-            if residue > solving.GONE:
+            if residue > solving.MAX_RESIDUE_RATIO:
                 self.hopeless = (
                     f"Mark {mark.candidate.id} could not be taken off: {min(residue, 1):.0%} of it would stay."
                 )
@@ -134,7 +151,7 @@ class Remover:
             each.window.append((value, weight))
         self._waiting.append((ready, measured))
         self._seen += 1
-        return [self._next()] if len(self._waiting) > _AHEAD else []
+        return [self._next()] if len(self._waiting) > _WINDOW_FRAMES else []
 
     def rest(self) -> list[Any]:
         """The last frames."""
@@ -175,7 +192,7 @@ class Remover:
         found: dict[int, list[tuple[Eraser, float, float]]] = {}
         for each in self._off:
             there = np.flatnonzero(each.weights)
-            for number in there[:: max(1, len(there) // _CHECKED)]:
+            for number in there[:: max(1, len(there) // _MAX_CHECKED_FRAMES)]:
                 eraser = each.aimed(int(number))
                 found.setdefault(int(number), []).append((eraser, each.values[number], each.weights[number]))
         return found
@@ -185,7 +202,7 @@ def _along(mark: Mark, facts: Facts) -> "np.ndarray[tuple[int], np.dtype[np.intp
     """Which views of its path show what is left of a mark: where some of it is cut off, the frame's side does, too."""
     uncut = tracking.uncut(mark.path, mark.inner, facts)
     every = np.arange(len(mark.path))
-    return every if uncut.sum() < solving.MANY_PICTURES else np.where(uncut, every, -1)
+    return every if uncut.sum() < solving.MIN_PERSISTING_BACKGROUNDS else np.where(uncut, every, -1)
 
 
 def _which(mark: Mark, samples: list[Sample]) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":

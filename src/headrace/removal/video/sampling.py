@@ -13,9 +13,9 @@ from headrace.removal.video.planes import Layout, cropped, views_of
 from headrace.removal.video.probing import Facts, opened
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right; all even
-_MOST, _FEWEST = 96, 16
-_BYTES = 200_000_000  # that all of them may take
-_ENOUGH_KEYFRAMES = 40  # then no others are decoded
+_MAX_SAMPLES, _MIN_SAMPLES = 96, 16
+_MAX_SAMPLE_BYTES = 200_000_000  # that all of them may take
+_MIN_KEYFRAMES = 40  # then no others are decoded
 _ENOUGH_FRAMES = 4  # times as many as are wanted: then some may be passed over
 
 
@@ -29,12 +29,12 @@ class Sample:
         return cropped(self.planes, layout, box)
 
 
-def sample(facts: Facts, heed: Callable[[float], object], *, most: int = _MOST) -> list[Sample]:
+def sample(facts: Facts, heed: Callable[[float], object], *, most: int = _MAX_SAMPLES) -> list[Sample]:
     """Frames from all over the clip, in order. ``heed`` receives the progress, 0 to 1, and may raise to end it."""
     layout = facts.layout
     size = facts.width * facts.height * (1.5 if layout.across else 3) * (1 if layout.bits == 8 else 2)
-    most = max(min(most, int(_BYTES / size)), min(most, _FEWEST))
-    only_keys = facts.keyframes >= _ENOUGH_KEYFRAMES
+    most = max(min(most, int(_MAX_SAMPLE_BYTES / size)), min(most, _MIN_SAMPLES))
+    only_keys = facts.keyframes >= _MIN_KEYFRAMES
     expected = facts.keyframes if only_keys else facts.frames
     wanted = deque(sorted({round(number * (expected - 1) / max(1, most - 1)) for number in range(most)}))
     # Frames that no other one needs are not decoded, where enough are left: then the next one after a time is taken.

@@ -19,31 +19,42 @@ from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
 
-MANY = 4  # different backgrounds from which on they tell what the mark is made of
-_VIEWS = 72  # at most
-_BYTES, _FEWEST_VIEWS = 150_000_000, 24  # their limit of memory, but never fewer views than this
-_TRIED = 24  # samples on which a way is tried
-GONE = 0.25  # of the mark: what may be left
-FAINTEST = 0.05  # of alpha: less is nothing
-MANY_PICTURES = 8  # different backgrounds, from which on edges that stay are the mark's
-_LEAST_EDGE, _EDGES = 2.5, 5.0  # levels a pixel; and how many times the usual step
-_STROKE, _BETWEEN = 5, 13  # pixels: across a stroke; between parts of one mark
-_STROKES, _CHANGES = 9, 8.0  # pairs of pixels: wider than strokes; and levels by which what is beside one changes
-_NEARBY = 65  # pixels: twice as far as a mark may go on unseen
-_DOUBTED = 0.3  # of the strength that the eye sees: with less the frames tell nothing of it
-_TELLING, _FEWEST_VALUES = 1.0, 6  # an outline that says something of the strength; and frames that have one
-_FADES, _FADES_THERE = 0.5, 0.2  # how much weaker than at its strongest a mark is at times that fades
-_STRONG = 0.7  # of its strongest
-_WEAKER, _STRONGEST = 1.04, 0.97  # a matte is made stronger from here on, and not beyond this alpha
-_THERE = 0.3  # of its usual strength: with less, a mark is not there
-_FOLLOWED = 0.9  # the same, of one that moves: true ones have 0.98 and more
-_HALO, _GROUND = 5, 17  # pixels: of a mark with its edges; from which on there is nothing of it
-_CLEAR, _UNRESTING = 3.0, 0.5  # levels a pixel that edges of a mark have; and what those around it may have of that
+MIN_TELLING_BACKGROUNDS = 4  # different backgrounds from which on they tell what the mark is made of
+_MAX_VIEWS = 72  # at most
+_MAX_VIEW_BYTES, _MIN_KEPT_VIEWS = 150_000_000, 24  # their limit of memory, but never fewer views than this
+_MAX_TRIED_SAMPLES = 24  # samples on which a way is tried
+MAX_RESIDUE_RATIO = 0.25  # of the mark: what may be left
+MIN_ALPHA = 0.05  # of alpha: less is nothing
+MIN_PERSISTING_BACKGROUNDS = 8  # different backgrounds, from which on edges that stay are the mark's
+_MIN_EDGE_LEVELS, _MIN_EDGE_RATIO = 2.5, 5.0  # levels a pixel; and how many times the usual step
+_STROKE_PX, _MAX_PART_GAP_PX = 5, 13  # pixels: across a stroke; between parts of one mark
+# Pairs of pixels: wider than strokes; and levels by which what is beside one changes
+_STROKE_REACH_PX = 9
+_MIN_CHANGE_LEVELS = 8.0
+_NEARBY_PX = 65  # pixels: twice as far as a mark may go on unseen
+_MIN_CONFIRMED_RATIO = 0.3  # of the strength that the eye sees: with less the frames tell nothing of it
+# An outline that says something of the strength; and frames that have one
+_MIN_TELLING_LEVELS = 1.0
+_MIN_TELLING_FRAMES = 6
+_MIN_FADE_RATIO, _MIN_LOCAL_FADE_RATIO = 0.5, 0.2  # how much weaker than at its strongest a mark is at times that fades
+_MIN_STRONG_RATIO = 0.7  # of its strongest
+# A matte is made stronger from here on, and not beyond this alpha
+_MIN_CORRECTION_RATIO = 1.04
+_MAX_CORRECTED_ALPHA = 0.97
+_MIN_PRESENT_RATIO = 0.3  # of its usual strength: with less, a mark is not there
+_MIN_FOLLOWED_RATIO = 0.9  # the same, of one that moves: true ones have 0.98 and more
+_EDGE_BAND_PX, _BACKGROUND_MARGIN_PX = 5, 17  # pixels: of a mark with its edges; from which on there is nothing of it
+# Levels a pixel that edges of a mark have; and what those around it may have of that
+_MIN_CLEAR_EDGE_LEVELS = 3.0
+_MAX_RESTLESS_RATIO = 0.5
 
-_RIM, _BESIDE, _FEWEST_TOLD = 0.4, 0.02, 64  # of the steepest of a matte: its outline; ground around; pixels that tell
-_CORE = 0.4  # of the strongest that the eye sees: more is the mark
-_SMOOTH = 3.0  # levels a pixel: what is rougher hides a trace
-_UNSEEN = 0.5  # levels a pixel: invisible if less steep
+# Of the steepest of a matte: its outline; ground around; pixels that tell
+_MIN_RIM_RATIO = 0.4
+_MAX_GROUND_RATIO = 0.02
+_MIN_TELLING_PIXELS = 64
+_MIN_CORE_RATIO = 0.4  # of the strongest that the eye sees: more is the mark
+_MAX_SMOOTH_LEVELS = 3.0  # levels a pixel: what is rougher hides a trace
+_MAX_INVISIBLE_LEVELS = 0.5  # levels a pixel: invisible if less steep
 
 
 def matte_of(
@@ -53,16 +64,16 @@ def matte_of(
     guess = looking.guess(found.looks, allowed, given=found.given)
     if not guess.tight.any():
         return None
-    if found.backgrounds < MANY:
+    if found.backgrounds < MIN_TELLING_BACKGROUNDS:
         return _by_eye(found.pictures, found.looks, guess, layout)
     top, bottom, left, right = found.box
-    most = int(np.clip(_BYTES / (3 * (bottom - top) * (right - left)), _FEWEST_VIEWS, _VIEWS))
+    most = int(np.clip(_MAX_VIEW_BYTES / (3 * (bottom - top) * (right - left)), _MIN_KEPT_VIEWS, _MAX_VIEWS))
     crops = [samples[number].crop(layout, found.box) for number in varied(found.which, most)]
     hue = guess.tint / np.maximum(guess.alpha, 0.02)[..., None]
     tint = planes_of(np.clip(hue, 0, 255), full=layout.full) * guess.alpha[..., None]
     light = (layout.black, layout.white)
     matte = solve(crops, Guess(guess.tight, guess.loose, guess.alpha, tint), light=light, heed=heed)
-    if np.median(matte.alpha[guess.tight]) < _DOUBTED * np.median(guess.alpha[guess.tight]):
+    if np.median(matte.alpha[guess.tight]) < _MIN_CONFIRMED_RATIO * np.median(guess.alpha[guess.tight]):
         # Of one that fades, pixels vary more over the frames than those beside it, not less: so the eye's word counts.
         alpha, tinted = (np.where(guess.loose, each, np.float32(0)) for each in (guess.alpha, np.moveaxis(tint, 2, 0)))
         return Matte(alpha, np.ascontiguousarray(np.moveaxis(tinted, 0, 2)), guess.loose, matte.trust)
@@ -78,7 +89,11 @@ def strongest(found: Found) -> Mask:
         True
     )
     seen = guess.tight & inside
-    return seen & (guess.alpha > _CORE * float(np.quantile(guess.alpha[seen], 0.95))) if seen.any() else guess.tight
+    return (
+        seen & (guess.alpha > _MIN_CORE_RATIO * float(np.quantile(guess.alpha[seen], 0.95)))
+        if seen.any()
+        else guess.tight
+    )
 
 
 def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask | None = None) -> Mask:
@@ -88,21 +103,23 @@ def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask 
     """
     tight = looking.guess(found.looks).tight
     if known is not None:
-        near = cv2.dilate(known.view(np.uint8), np.ones((_NEARBY, _NEARBY), np.uint8)).view(np.bool_)
+        near = cv2.dilate(known.view(np.uint8), np.ones((_NEARBY_PX, _NEARBY_PX), np.uint8)).view(np.bool_)
         tight = known | (tight & near)
     return tight | stays_with(tight, found, samples, layout)
 
 
 def stays_with(mask: Mask, found: Found, samples: list[Sample], layout: Layout) -> Mask:
     """What has edges that stay over all pictures, in and around a mask of the box; nothing where they are few."""
-    if found.backgrounds < MANY_PICTURES or not mask.any():
+    if found.backgrounds < MIN_PERSISTING_BACKGROUNDS or not mask.any():
         return np.zeros_like(mask)
-    views = [samples[number] for number in varied(found.which, _VIEWS)]
+    views = [samples[number] for number in varied(found.which, _MAX_VIEWS)]
     edges = _edges(views, layout, found.box)
-    strong = (edges > max(_LEAST_EDGE, _EDGES * float(np.median(edges)))) & _restless(views, layout, found.box)
-    whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE, _STROKE), np.uint8))
+    strong = (edges > max(_MIN_EDGE_LEVELS, _MIN_EDGE_RATIO * float(np.median(edges)))) & _restless(
+        views, layout, found.box
+    )
+    whole = cv2.morphologyEx(strong.view(np.uint8), cv2.MORPH_CLOSE, np.ones((_STROKE_PX, _STROKE_PX), np.uint8))
     whole = _without_lines(whole.astype(np.uint8))
-    joined = cv2.dilate(whole | mask.view(np.uint8), np.ones((_BETWEEN, _BETWEEN), np.uint8))
+    joined = cv2.dilate(whole | mask.view(np.uint8), np.ones((_MAX_PART_GAP_PX, _MAX_PART_GAP_PX), np.uint8))
     _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
     mine = np.isin(labels, np.unique(labels[mask])) & (labels > 0)
     found_there: Mask = whole.view(np.bool_) & mine
@@ -119,13 +136,13 @@ def _edges(samples: list[Sample], layout: Layout, box: Box) -> NDArray[np.float3
 def _restless(samples: list[Sample], layout: Layout, box: Box) -> Mask:
     """Where the picture changes, by half of the frames: what a camera at rest sees stays as well, and is no mark."""
     top, bottom, left, right = box
-    few = samples[:: max(1, len(samples) // _TRIED)]
+    few = samples[:: max(1, len(samples) // _MAX_TRIED_SAMPLES)]
     stack = np.stack([each.planes[0][top:bottom:2, left:right:2] >> layout.shift for each in few])
     low, high = len(few) // 4, len(few) - 1 - len(few) // 4
     ordered = np.partition(stack, (low, high), axis=0)
     spread = (ordered[high] - ordered[low]).astype(np.float32)
-    near = cv2.dilate(spread, np.ones((_STROKES, _STROKES), np.uint8))
-    return cv2.resize(near, (right - left, bottom - top), interpolation=cv2.INTER_NEAREST) > _CHANGES
+    near = cv2.dilate(spread, np.ones((_STROKE_REACH_PX, _STROKE_REACH_PX), np.uint8))
+    return cv2.resize(near, (right - left, bottom - top), interpolation=cv2.INTER_NEAREST) > _MIN_CHANGE_LEVELS
 
 
 def _without_lines(edges: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -144,7 +161,8 @@ def lasting(before: list[Sample], after: list[Sample], layouts: tuple[Layout, La
     where the picture around has such edges itself.
     """
     zone, near = (
-        cv2.dilate(loose.view(np.uint8), np.ones((size, size), np.uint8)).view(np.bool_) for size in (_HALO, _GROUND)
+        cv2.dilate(loose.view(np.uint8), np.ones((size, size), np.uint8)).view(np.bool_)
+        for size in (_EDGE_BAND_PX, _BACKGROUND_MARGIN_PX)
     )
     if near.all():
         return 0.0
@@ -153,7 +171,7 @@ def lasting(before: list[Sample], after: list[Sample], layouts: tuple[Layout, La
         edges = _edges(samples, layout, box) ** 2
         powers.append((float(edges[zone].mean()), float(edges[~near].mean())))
     (was, around), (now, still) = powers
-    if was < _CLEAR**2 or around > _UNRESTING**2 * was:
+    if was < _MIN_CLEAR_EDGE_LEVELS**2 or around > _MAX_RESTLESS_RATIO**2 * was:
         return 0.0
     return float(np.sqrt(max(0.0, now - still) / (was - around)))
 
@@ -171,14 +189,16 @@ def embossed(samples: list[Sample], layout: Layout, box: Box, matte: Matte) -> f
         power += sum(cv2.Sobel(bright, cv2.CV_32F, *way, scale=0.125) ** 2 for way in ((1, 0), (0, 1)))
     steep = np.sqrt(power / len(samples))
     edge = np.hypot(*(cv2.Sobel(matte.alpha, cv2.CV_32F, *way, scale=0.125) for way in ((1, 0), (0, 1))))
-    outline = edge > _RIM * float(edge.max())
-    beside = ~cv2.dilate(matte.loose.view(np.uint8), np.ones((_HALO, _HALO), np.uint8)).view(np.bool_)
-    known = cv2.blur(beside.astype(np.float32), (_GROUND, _GROUND))
-    usual = cv2.blur(steep * beside, (_GROUND, _GROUND)) / np.maximum(known, np.float32(1e-6))
-    counted = outline & (known > _BESIDE) & (usual < _SMOOTH)
-    if counted.sum() < _FEWEST_TOLD:
+    outline = edge > _MIN_RIM_RATIO * float(edge.max())
+    beside = ~cv2.dilate(matte.loose.view(np.uint8), np.ones((_EDGE_BAND_PX, _EDGE_BAND_PX), np.uint8)).view(np.bool_)
+    known = cv2.blur(beside.astype(np.float32), (_BACKGROUND_MARGIN_PX, _BACKGROUND_MARGIN_PX))
+    usual = cv2.blur(steep * beside, (_BACKGROUND_MARGIN_PX, _BACKGROUND_MARGIN_PX)) / np.maximum(
+        known, np.float32(1e-6)
+    )
+    counted = outline & (known > _MAX_GROUND_RATIO) & (usual < _MAX_SMOOTH_LEVELS)
+    if counted.sum() < _MIN_TELLING_PIXELS:
         return 1.0
-    return float(np.median((steep[counted] + _UNSEEN) / (usual[counted] + _UNSEEN)))
+    return float(np.median((steep[counted] + _MAX_INVISIBLE_LEVELS) / (usual[counted] + _MAX_INVISIBLE_LEVELS)))
 
 
 def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
@@ -210,18 +230,22 @@ def levelled(
     Solved over frames in which it is weaker, or over some that lack it, a mark seems weaker than it is.
     """
     values = _strengths(samples, found, matte, layout)
-    if np.isfinite(values).sum() < _FEWEST_VALUES:
+    if np.isfinite(values).sum() < _MIN_TELLING_FRAMES:
         return matte, False
     low, high = np.nanquantile(values, (0.2, 0.85))
     # Over different pictures the outline is measured more or less well; over a still one only the mark changes.
-    least = _FADES if found.backgrounds > 1 else _FADES_THERE
+    least = _MIN_FADE_RATIO if found.backgrounds > 1 else _MIN_LOCAL_FADE_RATIO
     fades = bool(high - low > least * high and high > 0)
     if fades:
-        strong = replace(found, which=np.where(values >= _STRONG * high, found.which, -1))
+        strong = replace(found, which=np.where(values >= _MIN_STRONG_RATIO * high, found.which, -1))
         matte = matte_of(strong, samples, layout, allowed, heed) or matte
         values = _strengths(samples, strong, matte, layout)
     strength = float(np.nanmedian(values))
-    gain = min(strength, _STRONGEST / max(float(matte.alpha.max()), 0.02)) if strength > _WEAKER else 1.0
+    gain = (
+        min(strength, _MAX_CORRECTED_ALPHA / max(float(matte.alpha.max()), 0.02))
+        if strength > _MIN_CORRECTION_RATIO
+        else 1.0
+    )
     if gain <= 1:
         return matte, fades
     return Matte(matte.alpha * np.float32(gain), matte.tint * np.float32(gain), matte.loose, matte.trust), fades
@@ -233,7 +257,7 @@ def _strengths(samples: list[Sample], found: Found, matte: Matte, layout: Layout
     values = np.full(len(samples), np.nan)
     for number in np.flatnonzero(found.which >= 0):
         value, weight = eraser.measure(samples[number].planes[0])
-        if weight > _TELLING:
+        if weight > _MIN_TELLING_LEVELS:
             values[number] = value
     return values
 
@@ -243,8 +267,8 @@ def stands_out(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *
 
     What was followed by its outline must have it all the more: things that look alike from place to place are no mark.
     """
-    least = _FOLLOWED if moves else _THERE
-    measured = [eraser.measure(samples[number].planes[0]) for number in varied(which, _TRIED)]
+    least = _MIN_FOLLOWED_RATIO if moves else _MIN_PRESENT_RATIO
+    measured = [eraser.measure(samples[number].planes[0]) for number in varied(which, _MAX_TRIED_SAMPLES)]
     return sum(weight * strength for strength, weight in measured) > least * sum(weight for _, weight in measured)
 
 
@@ -255,7 +279,7 @@ def residue_of(samples: list[Sample], which: NDArray[np.intp], eraser: Eraser, *
     edges, and it sees that with the true strength and colour, too.
     """
     before = after = 0.0
-    for number in varied(which, _TRIED):
+    for number in varied(which, _MAX_TRIED_SAMPLES):
         planes = [plane.copy() for plane in samples[number].planes]
         strength, weight = eraser.measure(planes[0])
         eraser.erase(planes, min(max(strength, 0.0), 1.0) if fades else 1.0)
@@ -278,9 +302,13 @@ def way_of(
         heed()
         eraser = Eraser(box, matte, layout, invent=invent)
         residue = residue_of(samples, which, eraser, fades=fades)
-        outlined = 0.0 if backgrounds < MANY_PICTURES or fades else _outlined(samples, which, layout, eraser, matte)
+        outlined = (
+            0.0
+            if backgrounds < MIN_PERSISTING_BACKGROUNDS or fades
+            else _outlined(samples, which, layout, eraser, matte)
+        )
         tried.append((max(residue, outlined), eraser, residue))
-        if tried[-1][0] <= GONE:
+        if tried[-1][0] <= MAX_RESIDUE_RATIO:
             break
     _, eraser, residue = min(tried, key=lambda each: each[0])
     return eraser, residue
@@ -288,7 +316,7 @@ def way_of(
 
 def _outlined(samples: list[Sample], which: NDArray[np.intp], layout: Layout, eraser: Eraser, matte: Matte) -> float:
     """How much of the mark's edges a way of taking it off leaves in the samples."""
-    before = [samples[number] for number in varied(which, _TRIED)]
+    before = [samples[number] for number in varied(which, _MAX_TRIED_SAMPLES)]
     after = [replace(each, planes=[plane.copy() for plane in each.planes]) for each in before]
     for each in after:
         eraser.erase(each.planes)

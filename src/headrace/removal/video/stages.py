@@ -9,10 +9,10 @@ from PIL import Image
 from headrace.removal.errors import HintUnusable
 from headrace.removal.images.comparison import save_unpaid
 from headrace.removal.order import FailureCode, Names, Order, Progress, StageOrder
-from headrace.removal.previewing import write_preview
+from headrace.removal.previews import write_preview
 from headrace.removal.report import Check, Report, Verdict, require_known
 from headrace.removal.video import cleaning, looks, marks
-from headrace.removal.video.looks import COMPARED_FRAMES
+from headrace.removal.video.looks import MAX_COMPARED_FRAMES
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.probing import probe
 from headrace.removal.video.survey import Survey, survey
@@ -97,7 +97,7 @@ def _save_unpaid(order: StageOrder) -> None:
     with Image.open(order.path(Names.SIDES)) as opened:
         sides = np.asarray(opened.convert("RGB"))
     half = sides.shape[1] // 2
-    rows = np.array_split(sides, COMPARED_FRAMES) if len(sides) % COMPARED_FRAMES == 0 else [sides]
+    rows = np.array_split(sides, MAX_COMPARED_FRAMES) if len(sides) % MAX_COMPARED_FRAMES == 0 else [sides]
     save_unpaid(order.path(Names.HELD_BACK), [(each[:, :half], each[:, half : 2 * half]) for each in rows])
 
 

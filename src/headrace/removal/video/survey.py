@@ -15,7 +15,7 @@ from headrace.removal.video.model import MAX_CANDIDATES, MIN_AUTO_SCORE, MIN_LIS
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import Sample, sample
 
-_PROBED = 1  # percent of the work when the clip was probed
+_PROBED_PERCENT = 1  # percent of the work when the clip was probed
 # Of what persists without an outline: the user must confirm it.
 MAX_UNSHOWN_SCORE = 0.6
 MAX_MOVING_ALPHA = 0.85  # what lets less through and moves may be a thing of the picture
@@ -35,12 +35,12 @@ def survey(
     work is when the clip is sampled, and when marks are found."""
     progress(0)
     facts = probe(order.source)
-    progress(_PROBED)
+    progress(_PROBED_PERCENT)
 
     def within(first: int, last: int) -> Callable[[float], object]:
         return lambda share: progress(first + int(share * (last - first)))
 
-    samples = sample(facts, within(_PROBED, percents[0]))
+    samples = sample(facts, within(_PROBED_PERCENT, percents[0]))
     if found is None:
         found = [marks.as_stored(each) for each in _found(order, facts, samples, within(*percents))]
     return Survey(facts, samples, found)
@@ -92,7 +92,7 @@ def _solved(
         if not order.has_place and not solving.stands_out(views, each.which, eraser, moves=each.moves):
             each.score = min(each.score, MAX_UNSHOWN_SCORE)
             each.reasons.append("frames do not show its outline")
-        inked = matte.alpha[matte.alpha > solving.FAINTEST]
+        inked = matte.alpha[matte.alpha > solving.MIN_ALPHA]
         if each.moves and inked.size and float(inked.mean()) > MAX_MOVING_ALPHA:
             each.score = min(each.score, MAX_UNSHOWN_SCORE)
             each.reasons.append("it hides what is beneath it, as things in the picture do")

@@ -20,19 +20,19 @@ Mask = NDArray[np.bool_]
 Path = tuple[tuple[float, int, int], ...]  # seconds, and the top and left of the window then
 Heed = Callable[[], object]
 
-_COARSE = 240_000  # pixels of a frame in which the outline is looked for at first
-_LEAST = 0.3  # likeness: with less the mark is not there
-_ALIKE = 0.4  # likeness of what another look saw, from which on it may be the same mark
-_TURNS, _TRIED = 2, 4
-FEWEST = 3  # places at which it was seen
-_APART = 12  # pixels between two places
-_MARGIN = 3  # pixels around a mark that its outline reaches to
-_NEAR = 40  # pixels around where it was in the frame before, in which it is looked for first
-_SOFT = 6  # pixels around a part of a frame that its steps depend on
-_SURE = 0.45  # likeness with which it is looked for no further
-_FAINT = 0.4  # levels a pixel: flatter places are like everything
-_CLEAR = 1  # pixels between a mark and the frame's sides, from which on all of it is in the frame
-_BEYOND = 0.25  # of its height and width: so much of a mark may lie beyond the frame's sides
+_MAX_COARSE_PIXELS = 240_000  # pixels of a frame in which the outline is looked for at first
+_MIN_LIKENESS_RATIO = 0.3  # likeness: with less the mark is not there
+_MIN_SEED_LIKENESS_RATIO = 0.4  # likeness of what another look saw, from which on it may be the same mark
+_MAX_ROUNDS, _MAX_TRIED_SEEDS = 2, 4
+MIN_PLACES = 3  # places at which it was seen
+_MIN_PLACE_DISTANCE_PX = 12  # pixels between two places
+_OUTLINE_MARGIN_PX = 3  # pixels around a mark that its outline reaches to
+_FIRST_SEARCH_PX = 40  # pixels around where it was in the frame before, in which it is looked for first
+_STEP_MARGIN_PX = 6  # pixels around a part of a frame that its steps depend on
+_MIN_SURE_LIKENESS_RATIO = 0.45  # likeness with which it is looked for no further
+_MIN_EDGE_LEVELS = 0.4  # levels a pixel: flatter places are like everything
+_FRAME_MARGIN_PX = 1  # pixels between a mark and the frame's sides, from which on all of it is in the frame
+_MAX_OUTSIDE_RATIO = 0.25  # of its height and width: so much of a mark may lie beyond the frame's sides
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Outline:
 
     @classmethod
     def of(cls, steps: templates.Steps, mask: Mask) -> "Outline":
-        size = 2 * _MARGIN + 1
+        size = 2 * _OUTLINE_MARGIN_PX + 1
         zone = cv2.dilate(mask.view(np.uint8), np.ones((size, size), np.uint8)).astype(np.float32)
         return cls(np.ascontiguousarray(steps * zone[..., None]), zone)
 
@@ -57,7 +57,7 @@ class Outline:
             for way in (0, 1)
         )
         power = cv2.matchTemplate((steps**2).sum(2), self.zone, cv2.TM_CCORR)
-        floor = _FAINT**2 * float(self.zone.sum())
+        floor = _MIN_EDGE_LEVELS**2 * float(self.zone.sum())
         size = float(np.sqrt((self.steps**2).sum()))
         return (cross / (max(size, 1e-3) * np.sqrt(np.maximum(power, floor)))).astype(np.float32)
 
@@ -76,7 +76,7 @@ def steps_of(bright: NDArray[np.generic], layout: Layout) -> templates.Steps:
 
 
 def coarseness(facts: Facts) -> int:
-    return max(1, round(math.sqrt(facts.width * facts.height / _COARSE)))
+    return max(1, round(math.sqrt(facts.width * facts.height / _MAX_COARSE_PIXELS)))
 
 
 def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, int, int]:
@@ -90,7 +90,7 @@ def locate(outline: Outline, steps: templates.Steps, step: int) -> tuple[float, 
 def nearby(outline: Outline, steps: templates.Steps, top: int, left: int, reach: int) -> tuple[float, int, int]:
     """The most likely place within this many pixels; it may reach beyond the frame's sides."""
     height, width = outline.zone.shape
-    down, across = int(height * _BEYOND), int(width * _BEYOND)
+    down, across = int(height * _MAX_OUTSIDE_RATIO), int(width * _MAX_OUTSIDE_RATIO)
     first, begin = max(-down, top - reach), max(-across, left - reach)
     last, end = min(steps.shape[0] + down, top + height + reach), min(steps.shape[1] + across, left + width + reach)
     if last - first < height or end - begin < width:
@@ -125,7 +125,7 @@ class Track:
 
     @property
     def there(self) -> NDArray[np.bool_]:
-        return self.likeness > _LEAST
+        return self.likeness > _MIN_LIKENESS_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def track(seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, he
     height, width = outline.zone.shape
     places: list[tuple[int, int]] = []
     likeness = np.zeros(len(samples))
-    for _ in range(_TURNS):  # learnt from one sample, then from all that have it
+    for _ in range(_MAX_ROUNDS):  # learnt from one sample, then from all that have it
         total = np.zeros_like(outline.steps)
         places = []
         for number, sample in enumerate(samples):
@@ -156,7 +156,7 @@ def track(seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, he
             steps = steps_of(sample.planes[0], facts.layout)
             likeness[number], top, left = locate(outline, steps, step)
             places.append((top, left))
-            if likeness[number] > _LEAST:
+            if likeness[number] > _MIN_LIKENESS_RATIO:
                 total += _part(steps, top, top + height, left, left + width)
         if not total.any():
             return None
@@ -170,7 +170,7 @@ def _in_most_places(
     seen: list[Seen], samples: list[Sample], facts: Facts, fewest: int, step: int, heed: Heed
 ) -> tuple[Seen, Outline] | None:
     """Of the surest, the one that most of the other samples have, too, and in other places."""
-    tried = sorted(seen, key=lambda each: -each.score)[:_TRIED]
+    tried = sorted(seen, key=lambda each: -each.score)[:_MAX_TRIED_SEEDS]
     outlines = [_outline(each, samples, facts) for each in tried]
     places = [[(each.box[0], each.box[2])] for each in tried]
     for number in sorted({each.number for each in seen}):
@@ -179,7 +179,7 @@ def _in_most_places(
             heed()
             if number != each.number:
                 likeness, down, across = locate(outline, steps, step)
-                others += [(down, across)] * (likeness > _ALIKE)
+                others += [(down, across)] * (likeness > _MIN_SEED_LIKENESS_RATIO)
     apart = [which for which, each in enumerate(places) if _different(each) >= fewest]
     if not apart:
         return None
@@ -196,7 +196,7 @@ def _different(places: list[tuple[int, int]]) -> int:
     """Places that lie apart."""
     apart: list[tuple[int, int]] = []
     for top, left in places:
-        if all(max(abs(top - down), abs(left - across)) > _APART for down, across in apart):
+        if all(max(abs(top - down), abs(left - across)) > _MIN_PLACE_DISTANCE_PX for down, across in apart):
             apart.append((top, left))
     return len(apart)
 
@@ -234,9 +234,9 @@ def uncut(path: Path, inner: Box, facts: Facts) -> Mask:
     top, bottom, left, right = inner
     return np.array(
         [
-            min(top + down, left + across) >= _CLEAR
-            and bottom + down <= facts.height - _CLEAR
-            and right + across <= facts.width - _CLEAR
+            min(top + down, left + across) >= _FRAME_MARGIN_PX
+            and bottom + down <= facts.height - _FRAME_MARGIN_PX
+            and right + across <= facts.width - _FRAME_MARGIN_PX
             for _, down, across in path
         ],
         np.bool_,
@@ -256,19 +256,25 @@ class Follower:
         likeness, top, left = 0.0, 0, 0
         if self._at is not None:
             likeness, top, left = self._near(bright, *self._at)
-        if likeness < _SURE:
+        if likeness < _MIN_SURE_LIKENESS_RATIO:
             steps = steps_of(bright, self._facts.layout)
             likeness, top, left = max((likeness, top, left), locate(self._outline, steps, self._step))
-        if likeness > _LEAST:
+        if likeness > _MIN_LIKENESS_RATIO:
             self._at = (top, left)
         return self._at
 
     def _near(self, bright: NDArray[np.generic], top: int, left: int) -> tuple[float, int, int]:
         """Around where it was: all but that part of the frame is left alone."""
         height, width = self._outline.zone.shape
-        first, begin = max(0, top - _NEAR - _SOFT), max(0, left - _NEAR - _SOFT)
-        part = bright[first : top + height + _NEAR + _SOFT, begin : left + width + _NEAR + _SOFT]
+        first, begin = (
+            max(0, top - _FIRST_SEARCH_PX - _STEP_MARGIN_PX),
+            max(0, left - _FIRST_SEARCH_PX - _STEP_MARGIN_PX),
+        )
+        part = bright[
+            first : top + height + _FIRST_SEARCH_PX + _STEP_MARGIN_PX,
+            begin : left + width + _FIRST_SEARCH_PX + _STEP_MARGIN_PX,
+        ]
         likeness, down, across = nearby(
-            self._outline, steps_of(part, self._facts.layout), top - first, left - begin, _NEAR
+            self._outline, steps_of(part, self._facts.layout), top - first, left - begin, _FIRST_SEARCH_PX
         )
         return likeness, down + first, across + begin

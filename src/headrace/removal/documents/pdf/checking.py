@@ -19,14 +19,14 @@ from headrace.removal.documents.pdf.geometry import Quad
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.report import Check
 
-_MOST_PAGES, _MOST_OTHER_PAGES = 12, 4
-_SECONDS = 20.0
-_LONG_SIDE = 700.0  # pixels
-_DIFFERENT = 4  # levels of 255: less is another rounding
-_STRAY = 0.0005  # of the page: less is the smoothing of an edge
-_MARGIN = 4  # pixels around the mark's box
-_RESIDUE_LIMIT = 0.3
-_STRONGER = 1.5  # than a clear edge of the mark
+_MAX_CHANGED_PAGES, _MAX_OTHER_PAGES = 12, 4
+_MAX_SECONDS = 20.0
+_PAGE_SIDE_PX = 700.0  # pixels
+_MAX_ROUNDING_LEVELS = 4  # levels of 255: less is another rounding
+_MAX_STRAY_RATIO = 0.0005  # of the page: less is the smoothing of an edge
+_MARK_MARGIN_PX = 4  # pixels around the mark's box
+_MAX_RESIDUE_RATIO = 0.3
+_MIN_EDGE_RATIO = 1.5  # than a clear edge of the mark
 
 Pixels = NDArray[np.float32]
 
@@ -48,10 +48,10 @@ def check(
 
 
 def _compared(old: Any, new: Any, taken: Mapping[int, Taken], frames: Mapping[int, PageFrame]) -> Check:
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + _MAX_SECONDS
     residue, changed, count = _Residue(), 0.0, 0
     others = [number for number in range(1, len(old) + 1) if number not in taken]
-    for number in (*_spread(sorted(taken), _MOST_PAGES), *_spread(others, _MOST_OTHER_PAGES)):
+    for number in (*_spread(sorted(taken), _MAX_CHANGED_PAGES), *_spread(others, _MAX_OTHER_PAGES)):
         if count and time.monotonic() > until:
             break
         pages = (old[number - 1], new[number - 1])
@@ -61,14 +61,14 @@ def _compared(old: Any, new: Any, taken: Mapping[int, Taken], frames: Mapping[in
         first, second = (_drawn(page) for page in pages)
         if first.shape != second.shape:
             return Check(False, f"Page {number} has another size.", *residue.shares(), changed, count)
-        differs = np.abs(first - second) > _DIFFERENT
+        differs = np.abs(first - second) > _MAX_ROUNDING_LEVELS
         stray = differs & ~_area(lost.quads, frames.get(number), first.shape)
-        if stray.mean() > _STRAY:
+        if stray.mean() > _MAX_STRAY_RATIO:
             return Check(False, f"Page {number} looks different outside the mark.", *residue.shares(), changed, count)
         residue.add(first, second)
         changed, count = (changed * count + float(differs.mean())) / (count + 1), count + 1
     left = residue.shares()
-    passed = left[1] < _RESIDUE_LIMIT
+    passed = left[1] < _MAX_RESIDUE_RATIO
     return Check(passed, None if passed else "The mark is still seen.", *left, round(changed, 6), count)
 
 
@@ -81,7 +81,7 @@ def _spread(numbers: list[int], most: int) -> list[int]:
 
 def _drawn(page: Any) -> Pixels:
     width, height = page.get_size()
-    scale = min(_LONG_SIDE / max(width, height, 1.0), 4.0)
+    scale = min(_PAGE_SIDE_PX / max(width, height, 1.0), 4.0)
     # With annotations, which are part of what is seen; fields are not filled in.
     bitmap = page.render(scale=scale, grayscale=True, may_draw_forms=False)
     return np.asarray(bitmap.to_numpy(), np.float32).reshape(bitmap.height, bitmap.width)
@@ -96,7 +96,7 @@ def _area(quads: list[Quad], frame: PageFrame | None, shape: tuple[int, ...]) ->
         for quad in quads:
             points = [(x * scale, y * scale) for x, y in (frame.seen(point) for point in quad)]
             draw.polygon(_clipped(points), fill=1)
-            draw.line(_clipped([*points, points[0]]), fill=1, width=2 * _MARGIN)
+            draw.line(_clipped([*points, points[0]]), fill=1, width=2 * _MARK_MARGIN_PX)
     return np.asarray(mask, bool)
 
 
@@ -128,8 +128,8 @@ class _Residue:
         for axis in (0, 1):
             mark, left = np.diff(before - after, axis=axis), np.diff(after, axis=axis)
             # The page's own letters have stronger edges than a mark that is seen through: they say nothing of it.
-            edges = np.abs(mark)[np.abs(mark) > _DIFFERENT]
-            own = np.abs(left) > _STRONGER * (np.percentile(edges, 75) if edges.size else 0)
+            edges = np.abs(mark)[np.abs(mark) > _MAX_ROUNDING_LEVELS]
+            own = np.abs(left) > _MIN_EDGE_RATIO * (np.percentile(edges, 75) if edges.size else 0)
             mark, left = np.where(own, 0, mark), np.where(own, 0, left)
             self._strength += float((mark * mark).sum())
             self._before += float((mark * (mark + left)).sum())

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pikepdf
 from pikepdf.exceptions import PikepdfError
 
-from headrace.removal.documents.failure import NotCleaned
 from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.bombs import TooLarge
 from headrace.removal.documents.pdf.checking import check
@@ -23,10 +22,10 @@ from headrace.removal.documents.pdf.scanning import Scan, scan
 from headrace.removal.documents.pdf.scans import MIN_VIEWS, ScanMark
 from headrace.removal.errors import DocumentUnreadable, TargetUnusable
 from headrace.removal.order import FailureCode, Order, Progress
-from headrace.removal.report import Candidate, Check
+from headrace.removal.report import Candidate, Check, NotCleaned
 
 # How far the work is, in percent, when a part of it ends.
-_READ, _EDITED, _WRITTEN = 50, 75, 85
+_READ_PERCENT, _EDITED_PERCENT, _WRITTEN_PERCENT = 50, 75, 85
 _TOO_FAINT = (
     "The mark in the scanned pages could not be separated from the grain of the paper, or their "
     "pictures cannot be read: the result would be worse than the original."
@@ -55,7 +54,7 @@ class PdfDocument:
         self._pdf = self._open.enter_context(opened(source, password))
         self._reader = Reader()
         with _readable(source):
-            self._scan = scan(self._pdf, self._reader, lambda share: progress(round(_READ * share)))
+            self._scan = scan(self._pdf, self._reader, lambda share: progress(round(_READ_PERCENT * share)))
             self.warnings = _warnings(self._pdf, self._scan)
         self.pages = self._scan.pages
         self.candidates = tuple(found.candidate for found in self._scan.found)
@@ -81,7 +80,7 @@ class PdfDocument:
             if not any(each.drawings for each in taken.values()):
                 raise NotCleaned(FailureCode.NO_MARK, "No mark is on the pages that were named.")
             _write(self._pdf, result)
-            progress(_WRITTEN)
+            progress(_WRITTEN_PERCENT)
             checked = check(self._source, result, password=self._password, taken=taken, frames=frames)
             return self._read_again(checked, result, self._signatures(chosen), taken)
 
@@ -98,7 +97,7 @@ class PdfDocument:
             lost = editor.page(page)
             if lost.drawings:
                 taken[number], frames[number] = lost, frame_of(page)
-            progress(_READ + round((_EDITED - _READ) * count / len(on_pages)))
+            progress(_READ_PERCENT + round((_EDITED_PERCENT - _READ_PERCENT) * count / len(on_pages)))
         found = self._scan.found
         scanned = [each.scanned for each in found if each.candidate in chosen and each.scanned is not None]
         separable = all(_clean_scans(self._pdf, mark, order, taken, frames, progress) for mark in scanned)
@@ -135,14 +134,14 @@ def _clean_scans(
     frames: dict[int, PageFrame],
     progress: Progress,
 ) -> bool:
-    matte = learnt(pdf, mark, lambda: progress(_EDITED))
+    matte = learnt(pdf, mark, lambda: progress(_EDITED_PERCENT))
     if matte is None:
         return False
     # A picture that a page shows which is to stay as it is stays, too; one that several show is cleaned once.
     kept = {page.picture for page in mark.pages if not order.takes_page(page.number)}
     done: dict[tuple[int, int], bool] = {}
     for page in mark.pages:
-        progress(_EDITED)
+        progress(_EDITED_PERCENT)
         if page.picture in kept:
             continue
         if page.picture not in done:

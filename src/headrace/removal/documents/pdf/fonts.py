@@ -11,9 +11,9 @@ from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.documents.pdf.standard_fonts import standard_widths
 
-_EM = 1000.0
-_GUESSED_WIDTH = 0.6  # of an em, where a font says nothing of its widths
-_LONGEST_CMAP = 1_000_000  # bytes
+_EM_UNITS = 1000.0
+_DEFAULT_WIDTH_RATIO = 0.6  # of an em, where a font says nothing of its widths
+_MAX_CMAP_BYTES = 1_000_000  # bytes
 _HEX = rb"<\s*([0-9A-Fa-f\s]*)>"
 _BFCHAR = re.compile(_HEX + rb"\s*" + _HEX)
 _BFRANGE = re.compile(_HEX + rb"\s*" + _HEX + rb"\s*(?:" + _HEX + rb"|\[([^\]]*)\])")
@@ -32,7 +32,7 @@ class Font:
     code_bytes: int = 1
     letters: Mapping[int, str] = field(default_factory=dict)
     widths: Mapping[int, float] = field(default_factory=dict)  # in ems
-    other_width: float = _GUESSED_WIDTH
+    other_width: float = _DEFAULT_WIDTH_RATIO
     vertical: bool = False
     codec: str | None = None  # of strings in one of the encodings that every reader knows
 
@@ -82,7 +82,7 @@ def _composite(font: pikepdf.Dictionary, name: str) -> Font:
     descendants = font.get("/DescendantFonts")
     descendant: Any = descendants[0] if isinstance(descendants, pikepdf.Array) and len(descendants) else {}
     widths = _cid_widths(descendant.get("/W"))
-    other = float(descendant.get("/DW", 1000)) / _EM
+    other = float(descendant.get("/DW", 1000)) / _EM_UNITS
     named = font.get("/Encoding")
     encoding = str(named) if isinstance(named, pikepdf.Name) else ""
     codec = next((codec for part, codec in _CODECS.items() if part in encoding), None)
@@ -94,7 +94,7 @@ def _simple_widths(font: pikepdf.Dictionary, name: str) -> Mapping[int, float]:
     if not isinstance(widths, pikepdf.Array):
         return standard_widths(name) or {}
     # The glyphs of a Type 3 font are in units of their own.
-    unit = abs(float(font.FontMatrix[0])) if font.get("/Subtype") == "/Type3" else 1 / _EM
+    unit = abs(float(font.FontMatrix[0])) if font.get("/Subtype") == "/Type3" else 1 / _EM_UNITS
     first = int(font.get("/FirstChar", 0))
     return {first + at: float(width) * unit for at, width in enumerate(widths)}
 
@@ -102,7 +102,7 @@ def _simple_widths(font: pikepdf.Dictionary, name: str) -> Mapping[int, float]:
 def _missing_width(font: pikepdf.Dictionary) -> float:
     descriptor = font.get("/FontDescriptor")
     missing = float(descriptor.get("/MissingWidth", 0)) if isinstance(descriptor, pikepdf.Dictionary) else 0.0
-    return missing / _EM or _GUESSED_WIDTH
+    return missing / _EM_UNITS or _DEFAULT_WIDTH_RATIO
 
 
 def _cid_widths(listed: Any) -> dict[int, float]:
@@ -112,13 +112,13 @@ def _cid_widths(listed: Any) -> dict[int, float]:
     while at + 1 < len(values):
         first = int(values[at])
         if isinstance(values[at + 1], pikepdf.Array):
-            widths |= {first + n: float(width) / _EM for n, width in enumerate(values[at + 1])}
+            widths |= {first + n: float(width) / _EM_UNITS for n, width in enumerate(values[at + 1])}
             at += 2
             continue
         if at + 2 >= len(values):
             break
         last = min(int(values[at + 1]), first + 0xFFFF)
-        widths |= dict.fromkeys(range(first, last + 1), float(values[at + 2]) / _EM)
+        widths |= dict.fromkeys(range(first, last + 1), float(values[at + 2]) / _EM_UNITS)
         at += 3
     return widths
 
@@ -128,7 +128,7 @@ def _to_unicode(font: pikepdf.Dictionary) -> dict[int, str]:
     if not isinstance(stream, pikepdf.Stream):
         return {}
     letters: dict[int, str] = {}
-    for kind, block in _BLOCK.findall(stream.read_bytes()[:_LONGEST_CMAP]):
+    for kind, block in _BLOCK.findall(stream.read_bytes()[:_MAX_CMAP_BYTES]):
         if kind == b"bfchar":
             letters |= {_number(code): _unicode(text) for code, text in _BFCHAR.findall(block)}
             continue

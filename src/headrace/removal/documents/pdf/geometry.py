@@ -9,7 +9,7 @@ Point = tuple[float, float]
 Quad = tuple[Point, Point, Point, Point]
 
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
-_FAR = 1e7  # nothing on a page is farther away; broken files say so nevertheless
+_MAX_COORDINATE = 1e7  # nothing on a page is farther away; broken files say so nevertheless
 
 
 def multiply(first: Matrix, then: Matrix) -> Matrix:
@@ -26,9 +26,9 @@ def apply(matrix: Matrix, point: Point) -> Point:
 
 
 def _bounded(value: float) -> float:
-    if -_FAR < value < _FAR:
+    if -_MAX_COORDINATE < value < _MAX_COORDINATE:
         return value
-    return _FAR if value > 0 or math.isnan(value) else -_FAR
+    return _MAX_COORDINATE if value > 0 or math.isnan(value) else -_MAX_COORDINATE
 
 
 def quad_of(left: float, bottom: float, right: float, top: float, matrix: Matrix = IDENTITY) -> Quad:

@@ -11,16 +11,18 @@ from headrace.removal.documents.pdf.geometry import Quad, angle_of, bounds, move
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.documents.scoring import Traits
 
-_PALE_FROM, _WHITE_FROM = 0.6, 0.97  # white is for dark grounds, and no mark
-_LETTERING, _LETTERS = 30, 4  # fewer segments, or fewer paths, are a box, a line, a circle, a swirl
-_BACKDROP = 0.9
-_IN_A_ROW, _ROW = 4, 4.0  # parts, and how much longer than wide they lie
+_MIN_PALE_RATIO, _MIN_WHITE_RATIO = 0.6, 0.97  # white is for dark grounds, and no mark
+# Fewer segments, or fewer paths, are a box, a line, a circle, a swirl
+_MIN_LETTERING_SEGMENTS = 30
+_MIN_LETTERING_PATHS = 4
+_MIN_BACKDROP_RATIO = 0.9
+_MIN_ROW_PARTS, _MIN_ROW_ASPECT_RATIO = 4, 4.0  # parts, and how much longer than wide they lie
 _MOST_PIXELS = 16_000_000  # of a picture that is looked into
-_OPAQUE = 217  # of 255: letters of an opaque logo are smooth at their edges alone
+_MIN_OPAQUE_LEVELS = 217  # of 255: letters of an opaque logo are smooth at their edges alone
 _UNREADABLE = (
     TypeError, ValueError, AttributeError, KeyError, OSError, NotImplementedError, MemoryError, PikepdfError,
 )  # fmt: skip
-_CONTENT = 400  # drawings in one form: that is a page, no mark
+_MAX_FORM_DRAWINGS = 400  # drawings in one form: that is a page, no mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
     has_letters = bool(text) or bool(looks) or any(leaf.drawing.kind is Kind.TEXT for leaf in leaves)
     return Traits(
         named=any(part.section is not None and part.section.named for part in parts),
-        belongs=any(part.section is not None and part.section.belongs for part in parts) or len(leaves) > _CONTENT,
+        belongs=any(part.section is not None and part.section.belongs for part in parts)
+        or len(leaves) > _MAX_FORM_DRAWINGS,
         text=text,
         angle=_angle(leaves),
         alpha=max(alphas, default=1.0),
@@ -53,7 +56,7 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
         centred=frame.is_centred(box),
         in_margin=frame.is_in_margin(box),
         plain_shape=not has_letters and (_is_plain(leaves) or not frame.is_centred(box)),
-        backdrop=not text and frame.share(box) >= _BACKDROP,
+        backdrop=not text and frame.share(box) >= _MIN_BACKDROP_RATIO,
         copies_a_page=tiles,
     )
 
@@ -61,7 +64,7 @@ def traits_of(pdf: pikepdf.Pdf, parts: list[Placed], quads: list[Quad], frame: P
 def _is_plain(leaves: list[Placed]) -> bool:
     """Too little for a word in outlines, of which every letter is a path of its own."""
     segments = sum(leaf.drawing.segments for leaf in leaves)
-    return segments < _LETTERING or sum(leaf.drawing.subpaths for leaf in leaves) < _LETTERS
+    return segments < _MIN_LETTERING_SEGMENTS or sum(leaf.drawing.subpaths for leaf in leaves) < _MIN_LETTERING_PATHS
 
 
 def _leaves(part: Placed) -> list[Placed]:
@@ -78,19 +81,19 @@ def _leaves(part: Placed) -> list[Placed]:
 
 
 def _is_pale(luminance: float | None) -> bool:
-    return luminance is not None and _PALE_FROM <= luminance < _WHITE_FROM
+    return luminance is not None and _MIN_PALE_RATIO <= luminance < _MIN_WHITE_RATIO
 
 
 def _angle(leaves: list[Placed]) -> float:
     """The direction of the letters; of many parts without one, that of the row in which they lie."""
     written = [leaf for leaf in leaves if leaf.drawing.kind is Kind.TEXT]
     angles = [angle_of(leaf.quad) for leaf in (written or leaves)]
-    if written or len(leaves) < _IN_A_ROW:
+    if written or len(leaves) < _MIN_ROW_PARTS:
         together = max(angles) - min(angles) <= 10
         return angles[0] if together else 0.0
     centres = [((left + right) / 2, (low + high) / 2) for left, low, right, high in (bounds([x.quad]) for x in leaves)]
     degrees, longer = principal_axis(centres)
-    return degrees if longer >= _ROW else 0.0
+    return degrees if longer >= _MIN_ROW_ASPECT_RATIO else 0.0
 
 
 def _picture_look(pdf: pikepdf.Pdf, leaf: Placed) -> PictureLook:
@@ -119,7 +122,7 @@ def _mask_alpha(mask: Any) -> float:
     if mask is None or not (mask > 0).any():
         return 1.0
     strongest = float(np.percentile(mask[mask > 0], 95))
-    return 1.0 if strongest > _OPAQUE else strongest / 255
+    return 1.0 if strongest > _MIN_OPAQUE_LEVELS else strongest / 255
 
 
 def _is_pale_picture(image: Any, mask: Any) -> bool:

@@ -9,7 +9,7 @@ from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.errors import DocumentEncrypted, DocumentUnreadable
 
-MOST_PAGES = 20_000
+MAX_PAGES = 20_000
 
 
 @contextmanager
@@ -24,8 +24,8 @@ def opened(path: str, password: str | None) -> Iterator[pikepdf.Pdf]:
         raise DocumentUnreadable(f"{path} is not a PDF that can be read: {_said(exc)}") from exc
     with pdf:
         count = _count_pages(pdf, path)
-        if not 0 < count <= MOST_PAGES:
-            how_many = "no pages" if count == 0 else f"{count:,} pages, and {MOST_PAGES:,} are read at most"
+        if not 0 < count <= MAX_PAGES:
+            how_many = "no pages" if count == 0 else f"{count:,} pages, and {MAX_PAGES:,} are read at most"
             raise DocumentUnreadable(f"{path} has {how_many}.")
         yield pdf
 

@@ -9,9 +9,9 @@ from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.errors import DocumentUnreadable, TargetUnusable
 from headrace.removal.report import Candidate
 
-_LONG_SIDE = 1600.0  # pixels
-_CERTAIN, _DOUBTFUL = (200, 0, 0), (220, 130, 0)
-_LINE, _LETTERS = 3, 28  # pixels
+_PAGE_SIDE_PX = 1600.0  # pixels
+_CERTAIN_RGB, _DOUBTFUL_RGB = (200, 0, 0), (220, 130, 0)
+_LINE_PX, _LETTER_PX = 3, 28  # pixels
 
 
 def draw_overlay(
@@ -24,12 +24,12 @@ def draw_overlay(
     for each in reversed(candidates):
         if number not in each.pages:
             continue
-        colour = _CERTAIN if each.certain else _DOUBTFUL
+        colour = _CERTAIN_RGB if each.certain else _DOUBTFUL_RGB
         left, top = each.box.left * scale, each.box.top * scale
         right, bottom = left + each.box.width * scale, top + each.box.height * scale
-        draw.rectangle((left, top, right, bottom), outline=colour, width=_LINE)
-        at = (min(max(left, 0), picture.width - _LETTERS) + 6, min(max(top, 0), picture.height - _LETTERS) + 4)
-        draw.text(at, str(each.id), fill=colour, font=ImageFont.load_default(_LETTERS))
+        draw.rectangle((left, top, right, bottom), outline=colour, width=_LINE_PX)
+        at = (min(max(left, 0), picture.width - _LETTER_PX) + 6, min(max(top, 0), picture.height - _LETTER_PX) + 4)
+        draw.text(at, str(each.id), fill=colour, font=ImageFont.load_default(_LETTER_PX))
     _save(picture, target)
 
 
@@ -46,7 +46,7 @@ def _drawn(source: str, number: int, password: str | None) -> Image.Image:
     try:
         with closing(pypdfium2.PdfDocument(source, password=password)) as document:
             page = document[number - 1]
-            picture: Image.Image = page.render(scale=min(_LONG_SIDE / max(*page.get_size(), 1.0), 4.0)).to_pil()
+            picture: Image.Image = page.render(scale=min(_PAGE_SIDE_PX / max(*page.get_size(), 1.0), 4.0)).to_pil()
             return picture.convert("RGB")
     except pypdfium2.PdfiumError as exc:
         raise DocumentUnreadable(f"Page {number} of {source} cannot be drawn: {exc}") from exc

@@ -9,9 +9,9 @@ from pikepdf.exceptions import PikepdfError
 from headrace.removal.documents.pdf.geometry import Point, Quad, bounds, diagonal
 from headrace.removal.report import Box
 
-_LETTER = (0.0, 0.0, 612.0, 792.0)
-_MARGIN_ALONG, _MARGIN_ACROSS = 0.12, 0.08  # above and below; at the sides
-_MIDDLE = 0.2  # of the page, to either side of its centre
+_LETTER_BOX_POINTS = (0.0, 0.0, 612.0, 792.0)
+_VERTICAL_MARGIN_RATIO, _SIDE_MARGIN_RATIO = 0.12, 0.08  # above and below; at the sides
+_CENTRE_RATIO = 0.2  # of the page, to either side of its centre
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class PageFrame:
     def is_centred(self, box: tuple[float, float, float, float]) -> bool:
         across = ((box[0] + box[2]) / 2 - self.left) / self.width - 0.5
         along = ((box[1] + box[3]) / 2 - self.bottom) / self.height - 0.5
-        return abs(across) <= _MIDDLE and abs(along) <= _MIDDLE
+        return abs(across) <= _CENTRE_RATIO and abs(along) <= _CENTRE_RATIO
 
     def is_in_margin(self, box: tuple[float, float, float, float]) -> bool:
         low, high = (box[1] - self.bottom) / self.height, (box[3] - self.bottom) / self.height
         near, far = (box[0] - self.left) / self.width, (box[2] - self.left) / self.width
-        along = high <= _MARGIN_ALONG or low >= 1 - _MARGIN_ALONG
-        return along or far <= _MARGIN_ACROSS or near >= 1 - _MARGIN_ACROSS
+        along = high <= _VERTICAL_MARGIN_RATIO or low >= 1 - _VERTICAL_MARGIN_RATIO
+        return along or far <= _SIDE_MARGIN_RATIO or near >= 1 - _SIDE_MARGIN_RATIO
 
     def seen(self, point: Point) -> Point:
         """Where a point is seen: from the upper left corner, after the page's rotation."""
@@ -77,9 +77,9 @@ def frame_of(page: pikepdf.Page) -> PageFrame:
         x0, y0, x1, y1 = (float(each) for each in page.cropbox)
         box = (min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1))
     except (TypeError, ValueError, AttributeError, KeyError, PikepdfError):
-        box = _LETTER
+        box = _LETTER_BOX_POINTS
     if box[2] - box[0] < 1 or box[3] - box[1] < 1:
-        box = _LETTER
+        box = _LETTER_BOX_POINTS
     return PageFrame(*box, turned=_rotation(page.obj))
 
 

@@ -28,9 +28,9 @@ from headrace.removal.documents.pdf.paths import around
 from headrace.removal.documents.pdf.state import State, luminance
 from headrace.removal.documents.pdf.text import TextLine
 
-DEEPEST = 12  # forms within forms
-MOST_INSTRUCTIONS = 5_000_000  # in one stream
-_MOST_KEPT = 50_000  # drawings of forms that are remembered
+MAX_FORM_DEPTH = 12  # forms within forms
+MAX_INSTRUCTIONS = 5_000_000  # in one stream
+_MAX_KEPT_DRAWINGS = 50_000  # drawings of forms that are remembered
 _PAINTS = {"S": True, "s": True, "f": False, "F": False, "f*": False, "B": False, "B*": False, "b": False, "b*": False}
 _BUILDS = ("m", "l", "c", "v", "y", "re", "h")
 _BROKEN = (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError, PikepdfError)
@@ -62,7 +62,7 @@ class Reader:
     def form(self, xobject: Object, resources: Object, depth: int) -> Form:
         matrix = matrix_of(xobject.get("/Matrix"))
         named = _is_acrobat_watermark(xobject)
-        if depth >= DEEPEST:
+        if depth >= MAX_FORM_DEPTH:
             return Form(xobject, matrix, (), named)
         own = xobject.get("/Resources")
         known = self._forms.get(xobject.objgen)
@@ -74,7 +74,7 @@ class Reader:
 
     def tile(self, pattern: Object, depth: int) -> Tile | None:
         """What a tiling pattern repeats; None for a gradient."""
-        if not isinstance(pattern, pikepdf.Stream) or depth >= DEEPEST:
+        if not isinstance(pattern, pikepdf.Stream) or depth >= MAX_FORM_DEPTH:
             return None
         matrix = matrix_of(pattern.get("/Matrix"))
         drawings = self.form(pattern, pikepdf.Dictionary(), depth).drawings
@@ -84,7 +84,7 @@ class Reader:
 
     def _remember(self, key: tuple[int, int], drawings: tuple[Drawing, ...]) -> None:
         self._kept += len(drawings) + 1
-        if self._kept > _MOST_KEPT:
+        if self._kept > _MAX_KEPT_DRAWINGS:
             self._forms.clear()
             self._kept = 0
         self._forms[key] = drawings
@@ -110,8 +110,8 @@ def parse(source: Object) -> list[Any]:
     """The instructions of a page or a form. Raises ``TooLarge``."""
     require_small(source)
     instructions: list[Any] = list(pikepdf.parse_content_stream(source))
-    if len(instructions) > MOST_INSTRUCTIONS:
-        raise TooLarge(f"a page has more than {MOST_INSTRUCTIONS:,} instructions")
+    if len(instructions) > MAX_INSTRUCTIONS:
+        raise TooLarge(f"a page has more than {MAX_INSTRUCTIONS:,} instructions")
     return instructions
 
 

@@ -17,7 +17,7 @@ from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE,
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Candidate
 
-_MOST_TEXT = 120  # characters of a mark's text that a report shows
+_MAX_TEXT_LETTERS = 120  # characters of a mark's text that a report shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,7 @@ def _candidate(group: _Group) -> Candidate:
         method=group.verdict.method,
         certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
-        text=group.traits.text[:_MOST_TEXT] or None,
+        text=group.traits.text[:_MAX_TEXT_LETTERS] or None,
     )
 
 

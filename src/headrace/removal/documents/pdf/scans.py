@@ -22,23 +22,26 @@ from headrace.removal.documents.pdf.pictures import Unreadable, decoded
 from headrace.removal.documents.scoring import MIN_LISTED_SCORE, Judgement, Traits, judge
 
 MIN_VIEWS = 4  # pages that tell of each other's mark
-_LIGHTER = 0.2  # the share of pages that may be lighter at a pixel: a cover without the mark
-_MOST_LOOKED_AT = 24
-_LONG_SIDE = 900  # pixels of what is looked at
-_LEAST_DROP, _FAINT = 6.0, 100.0  # levels below the paper: where a mark begins, and where print does
-_HAZE, _MARKED = 0.3, 0.995  # of what the darkest pixels in common have
-_HIDDEN = 8  # levels by which dense print darkens paper that is smoothed with it
-_SMOOTH, _PRINT, _ENOUGH = 3.0, 25, 0.1  # pixels; levels below the brightest around; of them that are no print
-_PAPER = 0.07  # of the longer side: strokes of a mark are thinner
-_EDGE = 0.02  # of each side: shadows of the scanner's lid
-_JOINED = 0.025  # of the longer side: parts no further apart belong together
-_SMALLEST = 0.0004  # of the picture
-_MANY = 6  # groups that are one mark all over the page
-_LONGER = 2.5  # than wide: that has a direction
-_POINTS = 2000
-_LARGE = 0.3  # of the page's diagonal
-_LETTERING = 2.5  # times the way around it: how long its outlines are
-_SAME_OUTLINE = 0.6  # of the outline that the pages have in common, and a page has that has the mark
+_MAX_LIGHTER_RATIO = 0.2  # the share of pages that may be lighter at a pixel: a cover without the mark
+_MAX_LOOKED_AT_PAGES = 24
+_PAGE_SIDE_PX = 900  # pixels of what is looked at
+_MIN_DROP_LEVELS, _MAX_DROP_LEVELS = 6.0, 100.0  # levels below the paper: where a mark begins, and where print does
+_MIN_HAZE_RATIO, _DARKEST_QUANTILE_RATIO = 0.3, 0.995  # of what the darkest pixels in common have
+_MAX_PRINT_SHADE_LEVELS = 8  # levels by which dense print darkens paper that is smoothed with it
+# Pixels; levels below the brightest around; of them that are no print
+_SMOOTHING_PX = 3.0
+_MIN_PRINT_LEVELS = 25
+_MIN_PAPER_RATIO = 0.1
+_MAX_STROKE_RATIO = 0.07  # of the longer side: strokes of a mark are thinner
+_LID_SHADOW_RATIO = 0.02  # of each side: shadows of the scanner's lid
+_MAX_GAP_RATIO = 0.025  # of the longer side: parts no further apart belong together
+_MIN_AREA_RATIO = 0.0004  # of the picture
+_MIN_TILED_GROUPS = 6  # groups that are one mark all over the page
+_MIN_ASPECT_RATIO = 2.5  # than wide: that has a direction
+_MAX_OUTLINE_POINTS = 2000
+_MIN_LARGE_RATIO = 0.3  # of the page's diagonal
+_MIN_LETTERING_RATIO = 2.5  # times the way around it: how long its outlines are
+_MIN_OUTLINE_RATIO = 0.6  # of the outline that the pages have in common, and a page has that has the mark
 
 Level = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -86,16 +89,16 @@ def _marks_of_group(
 ) -> Iterator[ScanMark]:
     # One picture that several pages show tells what one page does.
     different = list({page.picture: page for page in pages}.values())
-    at = sorted({*np.linspace(0, len(different) - 1, _MOST_LOOKED_AT).round().astype(int)})
+    at = sorted({*np.linspace(0, len(different) - 1, _MAX_LOOKED_AT_PAGES).round().astype(int)})
     looked_at = [different[number] for number in at]
     drops = [drop for page in looked_at if (drop := _drop(pdf, page, heed)) is not None]
     if len(drops) < MIN_VIEWS or len({drop.shape for drop in drops}) > 1:
         return
     common = lightest(drops).astype(np.float32)
     # Dense print leaves a haze, of less than the mark.
-    above = common > max(_LEAST_DROP, _HAZE * float(np.quantile(common, _MARKED)))
+    above = common > max(_MIN_DROP_LEVELS, _MIN_HAZE_RATIO * float(np.quantile(common, _DARKEST_QUANTILE_RATIO)))
     groups = _groups(above)
-    found = [(above, groups)] if len(groups) >= _MANY else [(group, [group]) for group in groups]
+    found = [(above, groups)] if len(groups) >= _MIN_TILED_GROUPS else [(group, [group]) for group in groups]
     for mask, parts in found:
         traits = _traits(common, parts, pages[0], total)
         if judge(replace(traits, pages=len(pages))).score < MIN_LISTED_SCORE:
@@ -109,27 +112,27 @@ def _marks_of_group(
 def paper_of(picture: Any) -> Any:
     """The level of the paper around each pixel (8 bits), above thin strokes; of a grey picture or one with channels."""
     height, width = picture.shape[:2]
-    share = min(1.0, _LONG_SIDE / max(height, width))
+    share = min(1.0, _PAGE_SIDE_PX / max(height, width))
     size = (max(1, round(width * share)), max(1, round(height * share)))
     small = cv2.resize(picture, size, interpolation=cv2.INTER_AREA)
-    side = max(3, round(_PAPER * max(size))) | 1
+    side = max(3, round(_MAX_STROKE_RATIO * max(size))) | 1
     around = np.ones((side, side), np.uint8)
     brightest = cv2.morphologyEx(small, cv2.MORPH_CLOSE, around)
     # Of grain the brightest pixel would be taken for the paper: so once more, smoothed, with the print left out; and
     # where grain is as strong as print, not far above what is smoothed as it is.
-    light = (cv2.subtract(brightest, small) < _PRINT).astype(np.float32)
-    weight = cv2.GaussianBlur(light, (0, 0), _SMOOTH)
-    smooth = cv2.GaussianBlur(small * light, (0, 0), _SMOOTH) / np.maximum(weight, 1e-3)
-    plain = np.where(weight > _ENOUGH, np.rint(smooth), small).astype(np.uint8)
+    light = (cv2.subtract(brightest, small) < _MIN_PRINT_LEVELS).astype(np.float32)
+    weight = cv2.GaussianBlur(light, (0, 0), _SMOOTHING_PX)
+    smooth = cv2.GaussianBlur(small * light, (0, 0), _SMOOTHING_PX) / np.maximum(weight, 1e-3)
+    plain = np.where(weight > _MIN_PAPER_RATIO, np.rint(smooth), small).astype(np.uint8)
     closed = cv2.morphologyEx(plain, cv2.MORPH_CLOSE, around)
-    least = cv2.morphologyEx(cv2.GaussianBlur(small, (0, 0), _SMOOTH), cv2.MORPH_CLOSE, around)
-    closed = np.minimum(closed, cv2.add(least, np.full_like(least, _HIDDEN)))
+    least = cv2.morphologyEx(cv2.GaussianBlur(small, (0, 0), _SMOOTHING_PX), cv2.MORPH_CLOSE, around)
+    closed = np.minimum(closed, cv2.add(least, np.full_like(least, _MAX_PRINT_SHADE_LEVELS)))
     return cv2.resize(closed, (width, height)).reshape(picture.shape)
 
 
 def lightest(drops: list[NDArray[np.int16]]) -> NDArray[np.int16]:
     """How much darker than paper each pixel is on all but a few of the pages."""
-    at = int(_LIGHTER * (len(drops) - 1))
+    at = int(_MAX_LIGHTER_RATIO * (len(drops) - 1))
     least: NDArray[np.int16] = np.partition(np.stack(drops), at, axis=0)[at]
     return least
 
@@ -138,7 +141,7 @@ def _drop(pdf: pikepdf.Pdf, page: ScannedPage, heed: Callable[[], object]) -> An
     """How much darker each pixel of a small picture of the page is than the paper around it."""
     heed()
     try:
-        view = np.asarray(decoded(pdf.get_object(page.picture), longest=_LONG_SIDE).convert("L"))
+        view = np.asarray(decoded(pdf.get_object(page.picture), longest=_PAGE_SIDE_PX).convert("L"))
     except Unreadable:
         return None
     return np.subtract(paper_of(view), view, dtype=np.int16)
@@ -148,14 +151,14 @@ def _groups(above: Mask) -> list[Mask]:
     """Parts that lie near together, the largest first."""
     height, width = above.shape
     plain = above.copy()
-    aside, edge = max(1, round(_EDGE * width)), max(1, round(_EDGE * height))
+    aside, edge = max(1, round(_LID_SHADOW_RATIO * width)), max(1, round(_LID_SHADOW_RATIO * height))
     plain[:edge], plain[-edge:], plain[:, :aside], plain[:, -aside:] = False, False, False, False
     plain = cv2.morphologyEx(plain.view(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8)).astype(np.bool_)
-    side = max(3, round(_JOINED * max(height, width))) | 1
+    side = max(3, round(_MAX_GAP_RATIO * max(height, width))) | 1
     near = cv2.dilate(plain.view(np.uint8), np.ones((side, side), np.uint8))
     count, labels = cv2.connectedComponents(near, connectivity=8)
     masks: list[Mask] = [plain & (labels == number) for number in range(1, min(count, 400))]
-    large = [mask for mask in masks if mask.sum() >= _SMALLEST * above.size]
+    large = [mask for mask in masks if mask.sum() >= _MIN_AREA_RATIO * above.size]
     return sorted(large, key=lambda mask: -int(mask.sum()))
 
 
@@ -167,12 +170,12 @@ def _traits(drop: Level, groups: list[Mask], page: ScannedPage, total: int) -> T
     angles = [angle for group in groups if (angle := _angle(group)) is not None]
     return Traits(
         angle=float(np.median(angles)) if angles else 0.0,
-        pale=float(np.quantile(drop[inside], 0.9)) < _FAINT,
+        pale=float(np.quantile(drop[inside], 0.9)) < _MAX_DROP_LEVELS,
         span=float(page.frame.span(box)),
         centred=bool(page.frame.is_centred(box)),
         in_margin=bool(page.frame.is_in_margin(box)),
         # What is small may be printed on each of them: receipts of one shop have the same head.
-        plain_shape=_is_plain(inside) or (len(groups) < _MANY and page.frame.span(box) < _LARGE),
+        plain_shape=_is_plain(inside) or (len(groups) < _MIN_TILED_GROUPS and page.frame.span(box) < _MIN_LARGE_RATIO),
         of_pages=total,
         copies_a_page=len(groups),
     )
@@ -183,16 +186,16 @@ def _is_plain(inside: Mask) -> bool:
     outline = cv2.morphologyEx(inside.view(np.uint8), cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))
     rows, columns = np.flatnonzero(inside.any(1)), np.flatnonzero(inside.any(0))
     around = 2 * (rows[-1] - rows[0] + columns[-1] - columns[0] + 2)
-    return bool(outline.sum() < _LETTERING * around)
+    return bool(outline.sum() < _MIN_LETTERING_RATIO * around)
 
 
 def _angle(group: Mask) -> float | None:
     """The direction in which it lies, if it is longer than wide."""
     ys, xs = np.nonzero(group)
-    step = max(1, len(xs) // _POINTS)
+    step = max(1, len(xs) // _MAX_OUTLINE_POINTS)
     points = [(float(x), float(-y)) for x, y in zip(xs[::step], ys[::step], strict=True)]
     degrees, longer = principal_axis(points)
-    return degrees if longer >= _LONGER else None
+    return degrees if longer >= _MIN_ASPECT_RATIO else None
 
 
 def _has(drop: Any, common: Level, mask: Mask) -> bool:
@@ -207,7 +210,7 @@ def _has(drop: Any, common: Level, mask: Mask) -> bool:
         own = np.clip(own, -2 * np.abs(shared), 2 * np.abs(shared))
         projected += float((own * shared).sum())
         strength += float((shared * shared).sum())
-    return projected >= _SAME_OUTLINE * max(strength, 1.0)
+    return projected >= _MIN_OUTLINE_RATIO * max(strength, 1.0)
 
 
 def box_of(mask: Mask) -> tuple[float, float, float, float]:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-_FIRST_CODE = 32
-_COURIER_WIDTH = 600
-_EM = 1000.0
+_FIRST_CHARACTER_CODE = 32
+_COURIER_WIDTH_UNITS = 600
+_EM_UNITS = 1000.0
 _FAMILIES = {"arial": "Helvetica", "helvetica": "Helvetica", "times": "Times", "courier": "Courier"}
 # The upright and the slanted Helvetica have the same widths.
 _FACES = {
@@ -35,10 +35,10 @@ def standard_widths(name: str) -> Mapping[int, float] | None:
         return None
     family = _FAMILIES[found[1]]
     if family == "Courier":
-        return dict.fromkeys(range(_FIRST_CODE, 256), _COURIER_WIDTH / _EM)
+        return dict.fromkeys(range(_FIRST_CHARACTER_CODE, 256), _COURIER_WIDTH_UNITS / _EM_UNITS)
     face = _FACES[family, "bold" in plain, "italic" in plain or "oblique" in plain]
     widths = _table()[face]
-    return {_FIRST_CODE + at: width / _EM for at, width in enumerate(widths) if width}
+    return {_FIRST_CHARACTER_CODE + at: width / _EM_UNITS for at, width in enumerate(widths) if width}
 
 
 @cache

@@ -10,7 +10,7 @@ from headrace.removal.documents.pdf.fonts import Font
 from headrace.removal.documents.pdf.geometry import IDENTITY, Matrix
 
 # A soft mask hides a part of what is drawn, another mode mixes it with what is below: both are seen through.
-_SOFT_MASK_ALPHA, _BLENDED_ALPHA = 0.6, 0.8
+_SOFT_MASK_ALPHA_RATIO, _BLENDED_ALPHA_RATIO = 0.6, 0.8
 _MIXING = ("/Multiply", "/Screen", "/Overlay", "/Darken", "/Lighten", "/SoftLight", "/HardLight", "/ColorBurn")
 
 
@@ -56,8 +56,8 @@ class State:
             blend = blend[0] if len(blend) else None
         if mask is not None or blend is not None:
             mixes = blend is not None and str(blend) in _MIXING
-            self.mixing = _SOFT_MASK_ALPHA if isinstance(mask, pikepdf.Dictionary) else 1.0
-            self.mixing *= _BLENDED_ALPHA if mixes else 1.0
+            self.mixing = _SOFT_MASK_ALPHA_RATIO if isinstance(mask, pikepdf.Dictionary) else 1.0
+            self.mixing *= _BLENDED_ALPHA_RATIO if mixes else 1.0
 
 
 def _share(value: Any, otherwise: float) -> float:

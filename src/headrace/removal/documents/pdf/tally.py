@@ -10,12 +10,12 @@ from headrace.removal.documents.pdf.drawings import Drawing, Kind, Placed, place
 from headrace.removal.documents.pdf.geometry import Quad, angle_of, bounds
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.documents.pdf.scans import ScannedPage
-from headrace.removal.documents.scoring import TRANSPARENT_BELOW, Traits
+from headrace.removal.documents.scoring import MAX_TRANSPARENT_ALPHA, Traits
 from headrace.removal.documents.words import Words, watermark_words
 
-_MOST_ENTRIES = 200_000
-_SCANNED = 0.85  # of the page is one picture
-_SEEN = 0.01  # what covers less is text for machines
+_MAX_ENTRIES = 200_000
+_MIN_SCANNED_RATIO = 0.85  # of the page is one picture
+_MIN_SEEN_RATIO = 0.01  # what covers less is text for machines
 
 
 @dataclass(slots=True)
@@ -46,9 +46,9 @@ class Tally:
         for each in placed(drawings):
             drawing = each.drawing
             orders[each.stream] += 1
-            if drawing.picture is not None and frame.share(bounds([each.quad])) >= _SCANNED:
+            if drawing.picture is not None and frame.share(bounds([each.quad])) >= _MIN_SCANNED_RATIO:
                 scanned = ScannedPage(page, frame, drawing.picture, each.quad)
-            if not drawing.visible or each.alpha < _SEEN:
+            if not drawing.visible or each.alpha < _MIN_SEEN_RATIO:
                 continue
             written = written or drawing.kind is Kind.TEXT
             self._count(page, frame, each, orders[each.stream])
@@ -69,7 +69,7 @@ class Tally:
         if (before is None or before == page) and not _stands_out(each):
             self._once[signature] = page
             return
-        if len(self.entries) < _MOST_ENTRIES:
+        if len(self.entries) < _MAX_ENTRIES:
             pages = [page] if before is None or before == page else [before, page]
             self.entries[signature] = Entry(each, frame, page, [order], pages, len(pages), [each.quad])
 
@@ -83,5 +83,5 @@ def _stands_out(each: Placed) -> bool:
     if drawing.kind is Kind.TEXT:
         return seen.slanted or seen.transparent or watermark_words(drawing.text) is Words.ALL
     if drawing.form is not None and drawing.form.drawings:
-        return all(inner.alpha * each.alpha <= TRANSPARENT_BELOW for inner in drawing.form.drawings)
+        return all(inner.alpha * each.alpha <= MAX_TRANSPARENT_ALPHA for inner in drawing.form.drawings)
     return drawing.soft or (seen.transparent and drawing.kind is Kind.PICTURE)

@@ -11,8 +11,8 @@ from headrace.removal.documents.pdf.drawings import Drawing, Kind, Section
 from headrace.removal.documents.pdf.geometry import IDENTITY, Matrix, linear, multiply, quad_of
 from headrace.removal.documents.pdf.state import State
 
-_ASCENT, _DESCENT = 0.95, -0.3  # of an em; most letters are smaller
-_INVISIBLE, _STROKED, _CLIPS = (3, 7), (1, 5), 4
+_ASCENT_RATIO, _DESCENT_RATIO = 0.95, -0.3  # of an em; most letters are smaller
+_INVISIBLE_MODES, _STROKED_MODES, _FIRST_CLIPPING_MODE = (3, 7), (1, 5), 4
 
 
 class TextLine:
@@ -62,7 +62,7 @@ class TextLine:
             return None
         at, state, section = self._first
         matrix = multiply(self._start, state.ctm)
-        stroked = state.render in _STROKED
+        stroked = state.render in _STROKED_MODES
         shown = self._text or b"|".join(self._shown)
         alpha, shade = state.alpha(stroked=stroked), state.luminance(stroked=stroked)
         look = (round(state.size, 2), round(alpha, 3), None if shade is None else round(shade, 3))
@@ -73,18 +73,18 @@ class TextLine:
             self._last,
             quad_of(
                 min(0.0, self._advance),
-                state.rise + _DESCENT * self._height,
+                state.rise + _DESCENT_RATIO * self._height,
                 max(self._advance, 0.0),
-                state.rise + _ASCENT * self._height,
+                state.rise + _ASCENT_RATIO * self._height,
                 matrix,
             ),
             alpha,
             shade,
             self._text,
             self._glyphs,
-            visible=state.render not in _INVISIBLE,
+            visible=state.render not in _INVISIBLE_MODES,
             # Text that clips decides where later drawings are seen: it has to stay.
-            clips=state.render >= _CLIPS,
+            clips=state.render >= _FIRST_CLIPPING_MODE,
             section=section,
         )
         self._clear()

@@ -12,7 +12,7 @@ R: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships
 MC: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 # ISO's strict form of the same format has other addresses; PowerPoint can write it, hardly anybody does.
 _STRICT = "purl.oclc.org/ooxml"
-EMU: Final = 12_700.0  # in a point
+EMU_PER_POINT: Final = 12_700.0  # in a point
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,9 @@ def read_deck(package: Package, path: str) -> Deck:
     targets = package.relations(main)
     slides = [targets[each.get(f"{R}id")].target for each in root.iter(f"{P}sldId") if each.get(f"{R}id") in targets]
     size = root.find(f"{P}sldSz")
-    width, height = (int(size.get(side, 0)) / EMU for side in ("cx", "cy")) if size is not None else (960.0, 540.0)
+    width, height = (
+        (int(size.get(side, 0)) / EMU_PER_POINT for side in ("cx", "cy")) if size is not None else (960.0, 540.0)
+    )
     sheets = _sheets(package, [part for part in slides if part in package])
     masters = set(related(package, main, "slideMaster"))
     sheets += _unused(package, sheets, masters)

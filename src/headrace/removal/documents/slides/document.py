@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from headrace.removal.documents.failure import NotCleaned
 from headrace.removal.documents.slides.checking import check
 from headrace.removal.documents.slides.deck import read_deck
 from headrace.removal.documents.slides.editing import take_off
@@ -11,10 +10,10 @@ from headrace.removal.documents.slides.scanning import Found, pictured, scan
 from headrace.removal.documents.slides.shapes import Shape
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.order import FailureCode, Order, Progress
-from headrace.removal.report import Candidate, Check
+from headrace.removal.report import Candidate, Check, NotCleaned
 
 # How far the work is, in percent, when a part of it ends.
-_READ, _WRITTEN = 60, 80
+_READ_PERCENT, _WRITTEN_PERCENT = 60, 80
 
 
 class SlidesDocument:
@@ -27,7 +26,7 @@ class SlidesDocument:
         self._source = source
         self._package = Package(source)
         deck = read_deck(self._package, source)
-        self._found = scan(self._package, deck, lambda share: progress(round(_READ * share)))
+        self._found = scan(self._package, deck, lambda share: progress(round(_READ_PERCENT * share)))
         self.pages = deck.slides
         self.candidates = tuple(each.candidate for each in self._found)
         self.warnings: list[str] = []
@@ -47,7 +46,7 @@ class SlidesDocument:
         if not shapes:
             raise NotCleaned(FailureCode.NO_MARK, "No mark is on the slides that were named alone.")
         _write(self._package, shapes, result)
-        progress(_WRITTEN)
+        progress(_WRITTEN_PERCENT)
         return check(self._source, result, shapes)
 
 

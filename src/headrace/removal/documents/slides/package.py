@@ -15,7 +15,7 @@ from lxml import etree
 
 from headrace.removal.errors import DocumentUnreadable
 
-MAX_PARTS, MOST_BYTES, MOST_XML_BYTES = 20_000, 8 * 1024**3, 64 * 1024**2
+MAX_PARTS, MAX_UNPACKED_BYTES, MAX_XML_BYTES = 20_000, 8 * 1024**3, 64 * 1024**2
 CONTENT_TYPES: Final = "[Content_Types].xml"
 _RELATIONSHIPS = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 _OVERRIDE = "{http://schemas.openxmlformats.org/package/2006/content-types}Override"
@@ -40,7 +40,7 @@ class Package:
         except _BROKEN as exc:
             raise DocumentUnreadable(f"{path} is not a presentation that can be read: {exc}") from exc
         self._sizes = {info.filename: info.file_size for info in self._zip.infolist() if not info.is_dir()}
-        if len(self._sizes) > MAX_PARTS or sum(self._sizes.values()) > MOST_BYTES:
+        if len(self._sizes) > MAX_PARTS or sum(self._sizes.values()) > MAX_UNPACKED_BYTES:
             self.close()
             raise DocumentUnreadable(f"{path} unpacks to more than a presentation may have.")
         self._trees: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class Package:
     def crc(self, name: str) -> int:
         return self._zip.getinfo(name).CRC
 
-    def read(self, name: str, *, limit: int = MOST_XML_BYTES) -> bytes:
+    def read(self, name: str, *, limit: int = MAX_XML_BYTES) -> bytes:
         if self._sizes.get(name, 0) > limit:
             raise DocumentUnreadable(f"{self._path}: {name} is larger than such a part may be.")
         try:

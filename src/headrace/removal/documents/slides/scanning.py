@@ -10,10 +10,10 @@ from headrace.removal.documents.slides.shapes import Shape, shapes_on, shown_box
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Box, Candidate
 
-_MOST_TEXT = 120
+_MAX_TEXT_LETTERS = 120
 # A picture or shape on a master without a word is as likely part of the design.
-_MOST_FOR_DESIGN = 0.65
-_MOST_OF_IT = 0.5  # of a slide
+_MAX_DESIGN_SCORE = 0.65
+_MIN_PICTURED_RATIO = 0.5  # of a slide
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def pictured(package: Package, deck: Deck) -> int:
     for sheet in deck.sheets:
         for shape in shapes_on(package, sheet):
             covered = shape.box.width * shape.box.height / (deck.width * deck.height)
-            if shape.kind == "background" or (shape.kind == "picture" and covered > _MOST_OF_IT):
+            if shape.kind == "background" or (shape.kind == "picture" and covered > _MIN_PICTURED_RATIO):
                 pages.update(sheet.pages)
     return len(pages)
 
@@ -81,9 +81,9 @@ def _judged(package: Package, deck: Deck, shapes: list[Shape]) -> _Group:
 def _with_design(verdict: Judgement, traits: Traits, shape: Shape) -> Judgement:
     """What masters and layouts show is mostly design, where no word says otherwise."""
     plainly_a_mark = traits.named or traits.slanted or (traits.transparent and traits.centred and not traits.backdrop)
-    if shape.sheet.level == "slide" or traits.text or plainly_a_mark or verdict.score <= _MOST_FOR_DESIGN:
+    if shape.sheet.level == "slide" or traits.text or plainly_a_mark or verdict.score <= _MAX_DESIGN_SCORE:
         return verdict
-    return replace(verdict, score=_MOST_FOR_DESIGN, reasons=(*verdict.reasons, "it may be part of the design"))
+    return replace(verdict, score=_MAX_DESIGN_SCORE, reasons=(*verdict.reasons, "it may be part of the design"))
 
 
 def _outermost(groups: list[_Group]) -> list[_Group]:
@@ -115,5 +115,5 @@ def _candidate(number: int, group: _Group, deck: Deck) -> Candidate:
         method=group.verdict.method,
         certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
-        text=group.text[:_MOST_TEXT] or None,
+        text=group.text[:_MAX_TEXT_LETTERS] or None,
     )

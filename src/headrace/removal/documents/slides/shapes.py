@@ -11,18 +11,18 @@ from typing import Any
 from lxml import etree
 
 from headrace.removal.documents.scoring import Traits
-from headrace.removal.documents.slides.deck import EMU, MC, A, Deck, P, R, Sheet, shape_tree
+from headrace.removal.documents.slides.deck import EMU_PER_POINT, MC, A, Deck, P, R, Sheet, shape_tree
 from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.words import is_watermark_name
 from headrace.removal.report import Box
 
 _SHAPES = (f"{P}sp", f"{P}pic", f"{P}grpSp", f"{P}graphicFrame", f"{P}cxnSp", f"{MC}AlternateContent")
-_SAME = 100_000.0  # the format's whole, in thousandths of a percent
+_WHOLE_MILLIPERCENT = 100_000.0  # the format's whole, in thousandths of a percent
 _MOST_PICTURE_BYTES = 64 * 1024**2
-_MARGIN, _MIDDLE, _BACKDROP = 0.12, 0.2, 0.9
-_PALE_FROM, _WHITE_FROM = 0.6, 0.97
-_WASHED_OUT = 50_000  # brightness that PowerPoint calls "washout" is 70,000
-_DEEPEST = 16  # groups within groups
+_MARGIN_RATIO, _CENTRE_RATIO, _MIN_BACKDROP_RATIO = 0.12, 0.2, 0.9
+_MIN_PALE_RATIO, _MIN_WHITE_RATIO = 0.6, 0.97
+_MIN_WASHOUT_MILLIPERCENT = 50_000  # brightness that PowerPoint calls "washout" is 70,000
+_MAX_GROUP_DEPTH = 16  # groups within groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _shapes_in(
     package: Package, sheet: Sheet, tree: Any, fit: _Fit, parent: bytes | None, depth: int
 ) -> Iterator[Shape]:
     for element in tree:
-        if element.tag not in _SHAPES or depth > _DEEPEST:
+        if element.tag not in _SHAPES or depth > _MAX_GROUP_DEPTH:
             continue
         seen = _chosen(element)
         if seen is None:
@@ -125,7 +125,7 @@ def _box(element: Any, fit: _Fit) -> Box:
     width, height = (float(extent.get(each, 0)) for each in ("cx", "cy")) if extent is not None else (0.0, 0.0)
     left, top = x * fit.scale_x + fit.move_x, y * fit.scale_y + fit.move_y
     sides = (left, top, width * fit.scale_x, height * fit.scale_y)
-    return Box(*(round(side / EMU, 1) for side in sides))
+    return Box(*(round(side / EMU_PER_POINT, 1) for side in sides))
 
 
 def _frame(element: Any) -> Any:
@@ -180,10 +180,10 @@ def traits_of(package: Package, shape: Shape, deck: Deck) -> Traits:
         alpha=alpha,
         pale=pale,
         span=math.hypot(across, along) / math.hypot(deck.width, deck.height),
-        centred=abs(centre[0] - 0.5) <= _MIDDLE and abs(centre[1] - 0.5) <= _MIDDLE,
-        in_margin=box.top >= deck.height * (1 - _MARGIN) or box.top + height <= deck.height * _MARGIN,
+        centred=abs(centre[0] - 0.5) <= _CENTRE_RATIO and abs(centre[1] - 0.5) <= _CENTRE_RATIO,
+        in_margin=box.top >= deck.height * (1 - _MARGIN_RATIO) or box.top + height <= deck.height * _MARGIN_RATIO,
         plain_shape=not text and shape.kind in ("shape", "frame"),
-        backdrop=not text and width * height >= _BACKDROP * deck.width * deck.height,
+        backdrop=not text and width * height >= _MIN_BACKDROP_RATIO * deck.width * deck.height,
     )
 
 
@@ -249,7 +249,7 @@ def _whole(said: str | None) -> float:
     """A share: 40000 and 40% are the same."""
     text = said or "100000"
     try:
-        return float(text[:-1]) / 100 if text.endswith("%") else float(text) / _SAME
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text) / _WHOLE_MILLIPERCENT
     except ValueError:
         return 1.0
 
@@ -261,17 +261,17 @@ def _is_pale(fill: Any) -> bool:
             red, green, blue = bytes.fromhex(rgb.get("val", "000000"))[:3]
         except ValueError:
             return False
-        return _PALE_FROM <= (0.3 * red + 0.59 * green + 0.11 * blue) / 255 < _WHITE_FROM
+        return _MIN_PALE_RATIO <= (0.3 * red + 0.59 * green + 0.11 * blue) / 255 < _MIN_WHITE_RATIO
     if scheme is None or scheme.get("val") not in ("bg1", "lt1", "bg2", "lt2"):
         return False
     darker = scheme.find(f"{A}lumMod")
-    return darker is not None and _PALE_FROM <= _whole(darker.get("val")) < _WHITE_FROM
+    return darker is not None and _MIN_PALE_RATIO <= _whole(darker.get("val")) < _MIN_WHITE_RATIO
 
 
 def _blip_look(package: Package, shape: Shape, blip: Any) -> tuple[float, bool]:
     fixed, light = blip.find(f"{A}alphaModFix"), blip.find(f"{A}lum")
     alpha = _whole(fixed.get("amt")) if fixed is not None else 1.0
-    washed = light is not None and int(light.get("bright", 0) or 0) >= _WASHED_OUT
+    washed = light is not None and int(light.get("bright", 0) or 0) >= _MIN_WASHOUT_MILLIPERCENT
     relation = package.relations(shape.sheet.part).get(blip.get(f"{R}embed", ""))
     own = _picture_alpha(package, relation.target) if relation is not None and relation.target in package else 1.0
     return alpha * own, washed

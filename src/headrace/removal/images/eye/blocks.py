@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headrace.removal.images.eye.model import Detection, Mask, Picture, Plane
 
 Box = tuple[int, int, int, int]  # top, bottom, left, right
-_OVERLAP = 48  # pixels around a block that are only looked at
+_OVERLAP_PX = 48  # pixels around a block that are only looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def boxes(detection: Detection, side: int) -> Iterator[Box]:
 def around(box: Box, detection: Detection) -> Box:
     """The box with its surroundings."""
     top, bottom, left, right = box
-    margin = -(-_OVERLAP // detection.step) * detection.step  # it begins where a coarse pixel does
+    margin = -(-_OVERLAP_PX // detection.step) * detection.step  # it begins where a coarse pixel does
     return (
         max(0, top - margin),
         min(detection.height, bottom + margin),

@@ -9,11 +9,13 @@ import numpy as np
 from headrace.removal.images.eye.model import Detection, Levels, Mask, Picture, Plane, grey_of, loosened
 from headrace.removal.images.eye.tiles import Box, Detector, cut_up
 
-_AROUND = 128  # pixels beside what was changed that are looked at
-_MOST = 3_000_000  # pixels that are looked at; more would take too long
-_NEAR = 0.35  # what belongs to a mark lies no further from it than so much of its shorter side,
-_NEAREST, _FURTHEST = 10, 60  # but in these limits
-_LEFT, _FEWEST = 128, 40  # residue: at least this probability, in 255ths, on at least this many pixels
+_MARGIN_PX = 128  # pixels beside what was changed that are looked at
+_MAX_PIXELS = 3_000_000  # pixels that are looked at; more would take too long
+_MAX_GAP_RATIO = 0.35  # what belongs to a mark lies no further from it than so much of its shorter side,
+_MIN_GAP_PX, _MAX_GAP_PX = 10, 60  # but in these limits
+# Residue: at least this probability, in 255ths, on at least this many pixels
+_MIN_RESIDUE_LEVELS = 128
+_MIN_RESIDUE_PIXELS = 40
 
 
 class Check(NamedTuple):
@@ -24,7 +26,7 @@ class Check(NamedTuple):
 def check(result: Picture, detection: Detection, *, threads: int) -> Check | None:
     """What a second look at the result shows; None where so much was changed that it would take too long."""
     boxes = boxes_around(detection.loose)
-    if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > _MOST:
+    if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > _MAX_PIXELS:
         return None
     seen, looked = Detector(threads, frugal=False).fine(result, boxes)
     before = float(detection.likely[detection.loose].astype(np.float64).sum())
@@ -34,8 +36,8 @@ def check(result: Picture, detection: Detection, *, threads: int) -> Check | Non
     after = float(seen[0][near].astype(np.float64).sum())
     left = min(1.0, after / max(before, 1.0))
     # Only beside what was taken off: what shows inside it, through an opening, was left on purpose.
-    over = near & ~detection.loose & (seen[0] >= _LEFT)
-    rest = _rest(detection, seen, over) if int(over.sum()) >= _FEWEST else None
+    over = near & ~detection.loose & (seen[0] >= _MIN_RESIDUE_LEVELS)
+    rest = _rest(detection, seen, over) if int(over.sum()) >= _MIN_RESIDUE_PIXELS else None
     return Check(left, rest)
 
 
@@ -44,8 +46,8 @@ def boxes_around(loose: Mask) -> list[Box]:
     rows, columns = np.flatnonzero(loose.any(1)), np.flatnonzero(loose.any(0))
     if len(rows) == 0:
         return []
-    top, bottom = max(0, int(rows[0]) - _AROUND), min(loose.shape[0], int(rows[-1]) + _AROUND)
-    left, right = max(0, int(columns[0]) - _AROUND), min(loose.shape[1], int(columns[-1]) + _AROUND)
+    top, bottom = max(0, int(rows[0]) - _MARGIN_PX), min(loose.shape[0], int(rows[-1]) + _MARGIN_PX)
+    left, right = max(0, int(columns[0]) - _MARGIN_PX), min(loose.shape[1], int(columns[-1]) + _MARGIN_PX)
     return [box for box in cut_up(bottom - top, right - left, top, left) if loose[box].any()]
 
 
@@ -53,7 +55,7 @@ def _near(detection: Detection) -> Mask:
     """The mark and what lies so near that it may belong to it: a glow, a shadow, a letter that was overlooked."""
     near = detection.loose.copy()
     for region in detection.regions:
-        reach = int(np.clip(_NEAR * min(region.width, region.height), _NEAREST, _FURTHEST))
+        reach = int(np.clip(_MAX_GAP_RATIO * min(region.width, region.height), _MIN_GAP_PX, _MAX_GAP_PX))
         rows = slice(max(0, region.top - reach), region.top + region.height + reach)
         columns = slice(max(0, region.left - reach), region.left + region.width + reach)
         part = detection.loose[rows, columns].view(np.uint8)

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 from headrace.removal.images.eye.model import Mask, Plane, grey_of
 
 # A stroke's full strength is looked for this near; the network's alpha wavers below it.
-_NEAR, _WAVER = 9, 0.93
+_STROKE_PX, _MIN_STRENGTH_RATIO = 9, 0.93
 # Where coverage hardly changes nearby and is over half, the stroke is whole.
-_STILL, _HALF = 0.25, 0.6
+_MAX_FLAT_CHANGE_RATIO, _MIN_COVERED_RATIO = 0.25, 0.6
 # The edge is moved to where the picture has one: as far as this, if its contrast (of 1, squared) is over that.
-_REACH, _CONTRAST = 2, 1e-4
+_MAX_EDGE_SHIFT_PX, _MIN_SQUARED_CONTRAST = 2, 1e-4
 
 
 def covered(picture: Plane, alpha: Plane, loose: Mask, *, step: int = 1) -> tuple[Plane, Plane]:
@@ -20,11 +20,13 @@ def covered(picture: Plane, alpha: Plane, loose: Mask, *, step: int = 1) -> tupl
     ``step`` is how much coarser alpha is than the picture.
     """
     alpha = alpha * loose
-    whole: Plane = np.maximum(_WAVER * cv2.blur(cv2.dilate(alpha, _square(_NEAR)), (_NEAR, _NEAR)), 0.02)
+    whole: Plane = np.maximum(
+        _MIN_STRENGTH_RATIO * cv2.blur(cv2.dilate(alpha, _square(_STROKE_PX)), (_STROKE_PX, _STROKE_PX)), 0.02
+    )
     share = np.clip(alpha / whole, 0, 1)
     change = cv2.dilate(share, _square(5)) - cv2.erode(share, _square(5))
-    share[(share > _HALF) & (change < _STILL)] = 1
-    exact: Plane = np.clip(_guided(picture / np.float32(255), share, _REACH * step), 0, 1) * loose
+    share[(share > _MIN_COVERED_RATIO) & (change < _MAX_FLAT_CHANGE_RATIO)] = 1
+    exact: Plane = np.clip(_guided(picture / np.float32(255), share, _MAX_EDGE_SHIFT_PX * step), 0, 1) * loose
     return exact, whole
 
 
@@ -42,7 +44,9 @@ def _guided(picture: Plane, plane: Plane, reach: int) -> Plane:
     both = mean(picture * plane[..., None]) - around * level[..., None]
     pairs = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
     rr, rg, rb, gg, gb, bb = (
-        mean(picture[..., i] * picture[..., j]) - around[..., i] * around[..., j] + (i == j) * np.float32(_CONTRAST)
+        mean(picture[..., i] * picture[..., j])
+        - around[..., i] * around[..., j]
+        + (i == j) * np.float32(_MIN_SQUARED_CONTRAST)
         for i, j in pairs
     )
     # The inverse of the colours' covariance, written out: it is of three by three, at every pixel.

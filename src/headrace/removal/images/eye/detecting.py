@@ -13,8 +13,8 @@ from headrace.removal.images.eye.frames import find_bars
 from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_mask
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
-    JOIN,
-    MOST_PIXELS,
+    MAX_FULL_SIZE_PIXELS,
+    MAX_JOINED_GAP_PX,
     Detection,
     Levels,
     Mask,
@@ -26,27 +26,31 @@ from headrace.removal.images.eye.model import (
 from headrace.removal.images.eye.repeats import ODDS
 from headrace.removal.images.eye.tiles import Box, Copy, Detector, cut_up
 
-_AROUND = 160  # what is seen of the surroundings of a mark
+_MARGIN_PX = 160  # what is seen of the surroundings of a mark
 _MANY_PIXELS = 12_500_000  # planes of larger pictures have at most this many
 # A mark is removed from a smaller copy only if that has this many pixels (the network was trained on pictures of this
 # size) and shows this share of the mark that the larger one lacks (detail is lost, too), or mostly wide strokes.
-_LEAST_COPY, _HIDDEN, _VERY_WIDE = 500_000, 0.006, 0.5
+_MIN_COPY_PIXELS, _MIN_HIDDEN_RATIO, _MIN_WIDE_STROKES_RATIO = 500_000, 0.006, 0.5
 # From here on, at half its size, a picture may carry letters larger than a tile.
-_LARGE = 3_000_000
+_MIN_LARGE_PIXELS = 3_000_000
 
 # On the probability, in 255ths: where a fine look is worth while in large pictures.
-_WORTH = 140
-_FEWEST = 20  # pixels over _WORTH that are worth it
-_SMALL = 2_000_000  # pixels of pictures that are looked at finely all over: the coarse look misses small marks
+_MIN_FINE_LOOK_LEVELS = 140
+_MIN_FINE_LOOK_PIXELS = 20  # pixels over _MIN_FINE_LOOK_LEVELS that are worth it
+_MAX_FINE_ALL_OVER_PIXELS = (
+    2_000_000  # pixels of pictures that are looked at finely all over: the coarse look misses small marks
+)
 # Copies of a repeated mark: where they begin, and the mean of their odds by the fine look and partly by the coarse one.
-_LOW, _ODDS, _COARSELY = 80, -1.5, 0.7
-_DRAWN = 30  # the probability, in 255ths, below which the network says nothing about the alpha of a drawn mark
+_MIN_COPY_LEVELS, _MIN_COPY_ODDS, _COARSE_ODDS_RATIO = 80, -1.5, 0.7
+_MIN_DRAWN_LEVELS = (
+    30  # the probability, in 255ths, below which the network says nothing about the alpha of a drawn mark
+)
 
 # The score of a repeated mark from its size (its logarithm), and from what the fine and the coarse look said of it, by
 # the mean of their odds. See docs/why/eye-model-card.md.
-_BY_SIZE, _BY_FINE, _BY_COARSE, _OFFSET = 1.02, 0.68, 0.53, -5.73
-_SAID = 0.75  # the score of what only a drawn box says
-_BY_REPEATS = 3.0  # no clean photograph has false alarms that repeat
+_SIZE_COEFFICIENT, _FINE_ODDS_COEFFICIENT, _COARSE_ODDS_COEFFICIENT, _SCORE_OFFSET_ODDS = 1.02, 0.68, 0.53, -5.73
+_DRAWN_BOX_SCORE = 0.75  # the score of what only a drawn box says
+_REPEATS_ODDS = 3.0  # no clean photograph has false alarms that repeat
 
 
 def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None = None) -> Detection:
@@ -57,7 +61,7 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
     """
     picture = as_picture(image)
     height, width = picture.shape[:2]
-    step = 1 if height * width <= MOST_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
+    step = 1 if height * width <= MAX_FULL_SIZE_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else shrunk(picture, step)
     eye, size = Detector(threads, frugal=step > 1), (height, width)
     hints = _besides_bars(hints, picture)
@@ -89,11 +93,11 @@ def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) 
     """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
     height, width = size
     half = eye.halved(canvas)
-    quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _LARGE else None
+    quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _MIN_LARGE_PIXELS else None
     found = _found(eye, canvas, half, quarter)
     finer: Detection | None = None
-    hidden, wide = _HIDDEN, _VERY_WIDE
-    while half and half.seen[0].size >= _LEAST_COPY and scales.may_be_wide(half.seen[0]):
+    hidden, wide = _MIN_HIDDEN_RATIO, _MIN_WIDE_STROKES_RATIO
+    while half and half.seen[0].size >= _MIN_COPY_PIXELS and scales.may_be_wide(half.seen[0]):
         quarter = quarter or eye.halved(half.canvas)
         wider = _found_wider(half, quarter, found.tight, hidden, wide) if quarter else None
         if wider is None:
@@ -132,7 +136,7 @@ def _found(eye: Detector, canvas: Picture, half: Copy | None, quarter: Copy | No
         if quarter:
             likely = np.maximum(likely, _enlarged(quarter.seen[0], likely.shape))
         coarse = _enlarged(likely, size)
-    everywhere = coarse is None or size[0] * size[1] <= _SMALL or eye.prior > 0
+    everywhere = coarse is None or size[0] * size[1] <= _MAX_FINE_ALL_OVER_PIXELS or eye.prior > 0
     boxes = cut_up(*size) if everywhere or coarse is None else _tiles_around(coarse)
     seen, looked = eye.fine(canvas, boxes)
     judged = _made_out(canvas, seen, seen[0] if coarse is None else coarse, looked, eye.prior)
@@ -153,7 +157,7 @@ def _with_strokes(canvas: Picture, seen: Levels, judged: Judged, allowed: Mask) 
     if not claimed.any():
         return judged
     # The user said that the box holds a mark: separated strokes are as certain as detected ones.
-    score = max(judged.score, _SAID)
+    score = max(judged.score, _DRAWN_BOX_SCORE)
     judged.certainty[claimed] = round(255 * score)
     regions = [*judged.regions, *_regions(claimed, score)]
     return judged._replace(regions=sorted(regions, key=lambda r: (-r.score, r.top, r.left)), score=score)
@@ -169,7 +173,7 @@ def _given(eye: Detector, canvas: Picture, tight: Mask) -> _Found:
     """The user-drawn mark: alpha and colour where the network detects it, opaque elsewhere."""
     boxes = [box for box in cut_up(*tight.shape) if tight[box].any()]
     seen, _ = eye.fine(canvas, boxes)
-    hidden = tight & (seen[0] < _DRAWN)
+    hidden = tight & (seen[0] < _MIN_DRAWN_LEVELS)
     seen[0][tight] = 255
     seen[1][hidden] = 255
     seen[2:5, hidden] = canvas[hidden].T
@@ -200,7 +204,7 @@ def _found_wider(copy: Copy, smaller: Copy, larger: Mask, hidden: float, wide: f
 
 def _besides(canvas: Picture, found: _Found, half: Copy, wider: Mask) -> _Found:
     """What was found on a copy besides the marks that are taken off the smaller one."""
-    taken = cv2.dilate(wider.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8))
+    taken = cv2.dilate(wider.view(np.uint8), np.ones((2 * MAX_JOINED_GAP_PX + 1,) * 2, np.uint8))
     size = found.tight.shape
     apart = cv2.resize(taken, size[::-1], interpolation=cv2.INTER_NEAREST) == 0
     coarse = _enlarged(half.seen[0], size)
@@ -244,7 +248,7 @@ def _made_out(canvas: Picture, seen: Levels, coarse: Levels, looked: Mask, prior
         return judge(canvas, seen[0], coarse, prior=prior)
     copies = _copies(together.likely, together.coarse)
     # A mark may stand beside the repeated one.
-    apart = cv2.dilate(copies.view(np.uint8), np.ones((2 * JOIN + 1,) * 2, np.uint8)) == 0
+    apart = cv2.dilate(copies.view(np.uint8), np.ones((2 * MAX_JOINED_GAP_PX + 1,) * 2, np.uint8)) == 0
     single = judge(canvas, seen[0] * apart, coarse, prior=prior)
     together.into(seen, kept=single.tight)
     np.copyto(together.coarse, coarse, where=single.tight)
@@ -257,19 +261,19 @@ def _made_out(canvas: Picture, seen: Levels, coarse: Levels, looked: Mask, prior
 
 def _copies(likely: Levels, coarse: Levels) -> Mask:
     """The pixels of a repeated mark, by what all its copies say together."""
-    above = likely >= _LOW
-    near = cv2.dilate(above.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+    above = likely >= _MIN_COPY_LEVELS
+    near = cv2.dilate(above.view(np.uint8), np.ones((MAX_JOINED_GAP_PX, MAX_JOINED_GAP_PX), np.uint8))
     count, labels = cv2.connectedComponents(near, connectivity=8, ltype=cv2.CV_32S)
     label = labels[above]
-    odds = np.bincount(label, ODDS[likely[above]] + _COARSELY * ODDS[coarse[above]], count)
-    good = odds >= _ODDS * np.maximum(np.bincount(label, minlength=count), 1)
+    odds = np.bincount(label, ODDS[likely[above]] + _COARSE_ODDS_RATIO * ODDS[coarse[above]], count)
+    good = odds >= _MIN_COPY_ODDS * np.maximum(np.bincount(label, minlength=count), 1)
     copies: Mask = above & good[labels]
     return copies
 
 
 def _regions(tight: Mask, score: float) -> list[Region]:
     """One for each copy, or for those that touch."""
-    near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+    near = cv2.dilate(tight.view(np.uint8), np.ones((MAX_JOINED_GAP_PX, MAX_JOINED_GAP_PX), np.uint8))
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
     pixels = np.bincount(labels[tight], minlength=count)
     return [
@@ -298,14 +302,16 @@ def _enlarged(plane: Levels, size: tuple[int, ...]) -> Levels:
 def _tiles_around(coarse: Levels) -> list[Box]:
     """Tiles over all that the coarse look found worth it: around each find, or around those that lie near together."""
     height, width = coarse.shape
-    worth = (coarse >= _WORTH).view(np.uint8)
-    joined = cv2.dilate(worth, np.ones((JOIN, JOIN), np.uint8))
+    worth = (coarse >= _MIN_FINE_LOOK_LEVELS).view(np.uint8)
+    joined = cv2.dilate(worth, np.ones((MAX_JOINED_GAP_PX, MAX_JOINED_GAP_PX), np.uint8))
     _, labels, finds, _ = cv2.connectedComponentsWithStats(joined, connectivity=8, ltype=cv2.CV_32S)
     pixels = np.bincount(labels[worth.view(np.bool_)], minlength=len(finds))
     # Drawn with their surroundings, finds that share some become one.
     drawn = np.zeros((height, width), np.uint8)
-    for left, top, wide, high, _ in finds[1:][pixels[1:] >= _FEWEST]:
-        drawn[max(0, top - _AROUND) : top + high + _AROUND, max(0, left - _AROUND) : left + wide + _AROUND] = 1
+    for left, top, wide, high, _ in finds[1:][pixels[1:] >= _MIN_FINE_LOOK_PIXELS]:
+        drawn[
+            max(0, top - _MARGIN_PX) : top + high + _MARGIN_PX, max(0, left - _MARGIN_PX) : left + wide + _MARGIN_PX
+        ] = 1
     _, _, groups, _ = cv2.connectedComponentsWithStats(drawn, connectivity=4, ltype=cv2.CV_32S)
     tiles = [tile for left, top, wide, high, _ in groups[1:].tolist() for tile in cut_up(high, wide, top, left)]
     return [tile for tile in tiles if drawn[tile].any()]
@@ -315,8 +321,8 @@ def _score(fine: Levels, coarse: Levels) -> float:
     """Of a repeated mark."""
     if len(fine) == 0:
         return 0.0
-    odds = _BY_REPEATS + _BY_FINE * ODDS[fine].mean() + _BY_COARSE * ODDS[coarse].mean()
-    return 1 / (1 + math.exp(-(_BY_SIZE * math.log10(len(fine)) + float(odds) + _OFFSET)))
+    odds = _REPEATS_ODDS + _FINE_ODDS_COEFFICIENT * ODDS[fine].mean() + _COARSE_ODDS_COEFFICIENT * ODDS[coarse].mean()
+    return 1 / (1 + math.exp(-(_SIZE_COEFFICIENT * math.log10(len(fine)) + float(odds) + _SCORE_OFFSET_ODDS)))
 
 
 def _scaled(region: Region, step: int, height: int, width: int) -> Region:

@@ -9,7 +9,7 @@ from headrace.removal.images.eye.blocks import around, boxes, cut, inner, on_pla
 from headrace.removal.images.eye.drafting import drafted
 from headrace.removal.images.eye.model import Detection, Picture, shrunk
 
-_BLOCK = 512
+_BLOCK_ROWS = 512
 
 
 def enlarge(picture: Picture, clean: Picture, solved: Detection) -> None:
@@ -18,7 +18,7 @@ def enlarge(picture: Picture, clean: Picture, solved: Detection) -> None:
     The copy tells all but the finest detail. That is drafted with the mark's edges as the picture itself has them.
     """
     left_over = replace(solved, tight=solved.tight.copy(), loose=solved.loose.copy())
-    for box in boxes(left_over, _BLOCK):
+    for box in boxes(left_over, _BLOCK_ROWS):
         outer = around(box, solved)
         block = cut(picture, left_over, outer)
         draft = drafted(block).blend

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.model import Mask, Plane
 
-_ROUNDS = 8
+_MAX_ROUNDS = 8
 _KERNEL = np.array([[0.05, 0.2, 0.05], [0.2, 0, 0.2], [0.05, 0.2, 0.05]], np.float32)
 
 
@@ -35,6 +35,6 @@ def _filled(picture: Plane, hole: NDArray[np.uint8]) -> Plane:
     guess = cv2.resize(coarse, (width, height), interpolation=cv2.INTER_LINEAR)
     result = picture.copy()
     cv2.copyTo(guess, hole, result)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         cv2.copyTo(cv2.filter2D(result, -1, _KERNEL, borderType=cv2.BORDER_REFLECT), hole, result)
     return result

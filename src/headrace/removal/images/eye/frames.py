@@ -14,7 +14,7 @@ _MARGIN_PX = 4  # the edge of a bar is smeared into the picture
 _MAX_SAMPLES = 512  # pixels of a line
 # A bar ends where the picture begins. If less of the next lines differs, plain ground continues behind a mark or a
 # product; pixels that differ by more levels inside a bar are a mark on it.
-_MIN_PICTURE_SHARE, _NEXT_LINES = 0.4, 0.05
+_MIN_PICTURE_RATIO, _MIN_NEXT_LINES_RATIO = 0.4, 0.05
 _DRAWN_LEVELS, _MIN_DRAWN_PX = 24, 12
 _RINGING_PX = 8  # of compression, beside the picture
 
@@ -51,8 +51,8 @@ def _depth(lines: NDArray[np.uint8]) -> int:
     if first is None or depth == most or depth < max(_MARGIN_PX, _MIN_SHARE * len(lines)):
         return 0
     begin = depth + _MARGIN_PX
-    following = lines[begin : begin + max(_MARGIN_PX, int(_NEXT_LINES * len(lines)))]
-    if _differs(following, first, _MAX_DRIFT_LEVELS).mean() < _MIN_PICTURE_SHARE:
+    following = lines[begin : begin + max(_MARGIN_PX, int(_MIN_NEXT_LINES_RATIO * len(lines)))]
+    if _differs(following, first, _MAX_DRIFT_LEVELS).mean() < _MIN_PICTURE_RATIO:
         return 0
     if _differs(lines[: max(1, depth - _RINGING_PX)], first, _DRAWN_LEVELS).sum() >= _MIN_DRAWN_PX:
         return 0

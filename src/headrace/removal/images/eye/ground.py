@@ -7,10 +7,15 @@ import numpy as np
 
 from headrace.removal.images.eye.model import Levels, Mask, Picture
 
-_LIKELY, _MARGIN = 40, 5  # a pixel this likely a mark (in 255ths), with this margin in pixels, is no ground
-_NEAR, _AROUND, _LEAST_AROUND = 2, 0.7, 16  # pixels beside a box; and around it, as a share of its shorter side
-_SAMPLES = 90_000  # pixels that are looked at, about
-_FEWEST = 12  # pixels of ground that say something
+# A pixel this likely a mark (in 255ths), with this margin in pixels, is no ground
+_MAX_GROUND_LEVELS = 40
+_MARK_MARGIN_PX = 5
+# Pixels beside a box; and around it, as a share of its shorter side
+_BOX_MARGIN_PX = 2
+_SURROUNDINGS_RATIO = 0.7
+_MIN_SURROUNDINGS_PX = 16
+_MAX_SAMPLE_PIXELS = 90_000  # pixels that are looked at, about
+_MIN_GROUND_PIXELS = 12  # pixels of ground that say something
 
 
 class Ground(NamedTuple):
@@ -25,30 +30,35 @@ _UNKNOWN = Ground(0.1, 0.2)  # where there is too little of it: what is usual
 
 def occupied(likely: Levels) -> Mask:
     """What is no ground."""
-    near = cv2.dilate((likely >= _LIKELY).view(np.uint8), np.ones((_MARGIN, _MARGIN), np.uint8))
+    near = cv2.dilate(
+        (likely >= _MAX_GROUND_LEVELS).view(np.uint8), np.ones((_MARK_MARGIN_PX, _MARK_MARGIN_PX), np.uint8)
+    )
     return near.view(np.bool_)
 
 
 def beneath(picture: Picture, occupied: Mask, box: tuple[int, int, int, int]) -> Ground:
     """The ground of what lies in a box: left, top, right, bottom."""
     left, top, right, bottom = box
-    far = max(_LEAST_AROUND, int(_AROUND * min(right - left, bottom - top)))
+    far = max(_MIN_SURROUNDINGS_PX, int(_SURROUNDINGS_RATIO * min(right - left, bottom - top)))
     height, width = occupied.shape
     rows, columns = (
         np.arange(max(0, start - far), min(length, end + far))
         for start, end, length in ((top, bottom, height), (left, right, width))
     )
-    step = max(1, int((len(rows) * len(columns) / _SAMPLES) ** 0.5))
+    step = max(1, int((len(rows) * len(columns) / _MAX_SAMPLE_PIXELS) ** 0.5))
     rows, columns = rows[::step], columns[::step]
     part = picture[rows[0] : rows[-1] + 1 : step, columns[0] : columns[-1] + 1 : step].astype(np.float32) / 255
     taken = occupied[rows[0] : rows[-1] + 1 : step, columns[0] : columns[-1] + 1 : step]
     inside = np.outer(
-        (rows >= top - _NEAR) & (rows < bottom + _NEAR), (columns >= left - _NEAR) & (columns < right + _NEAR)
+        (rows >= top - _BOX_MARGIN_PX) & (rows < bottom + _BOX_MARGIN_PX),
+        (columns >= left - _BOX_MARGIN_PX) & (columns < right + _BOX_MARGIN_PX),
     )
     ground, around, ink = inside & ~taken, ~inside & ~taken, inside & taken
-    if ground.sum() < _FEWEST:
+    if ground.sum() < _MIN_GROUND_PIXELS:
         return _UNKNOWN
     colour = part[ground].mean(0)
-    board = float(np.abs(colour - part[around].mean(0)).mean()) if around.sum() >= _FEWEST else _UNKNOWN.board
+    board = (
+        float(np.abs(colour - part[around].mean(0)).mean()) if around.sum() >= _MIN_GROUND_PIXELS else _UNKNOWN.board
+    )
     contrast = float(np.abs(colour - part[ink].mean(0)).mean()) if ink.any() else _UNKNOWN.contrast
     return Ground(board, contrast)

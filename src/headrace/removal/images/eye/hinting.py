@@ -13,9 +13,9 @@ Rectangle = tuple[int, int, int, int]  # left, top, width, height
 Polygon = tuple[tuple[int, int], ...]  # corners, across and down
 
 # Where a box says that there is a mark: how much likelier each pixel is one, and each group (logarithms of odds).
-_PIXEL, GROUP = 1.2, 5.0
-_LIKELIER = np.rint(255 / (1 + np.exp(-(ODDS + _PIXEL)))).astype(np.uint8)
-_NONE = 8  # in 255ths: less is no evidence, and stays none
+_PIXEL_ODDS, GROUP_ODDS = 1.2, 5.0
+_LIKELIER = np.rint(255 / (1 + np.exp(-(ODDS + _PIXEL_ODDS)))).astype(np.uint8)
+_MIN_EVIDENCE_LEVELS = 8  # in 255ths: less is no evidence, and stays none
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class HintedDetector(Detector):
     def __init__(self, threads: int, *, frugal: bool, hints: Hints, size: tuple[int, ...]) -> None:
         super().__init__(threads, frugal=frugal)
         self._hints, self._size = hints, size
-        self.prior = GROUP if hints.places else 0.0
+        self.prior = GROUP_ODDS if hints.places else 0.0
 
     def fine(self, canvas: Picture, boxes: list[Box]) -> tuple[Levels, Mask]:
         allowed = self.allowed(canvas.shape[:2])
@@ -61,7 +61,7 @@ class HintedDetector(Detector):
 
     def expect(self, planes: Levels) -> None:
         if self._hints.places:
-            planes[0] = np.where(planes[0] > _NONE, _LIKELIER[planes[0]], planes[0])
+            planes[0] = np.where(planes[0] > _MIN_EVIDENCE_LEVELS, _LIKELIER[planes[0]], planes[0])
 
     def allowed(self, shape: tuple[int, ...]) -> Mask:
         """Where a mark may be, on a copy of this shape."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 Numbers = NDArray[np.floating]
 
 # How far the network is off: in alpha, and in levels of colour.
-_ALPHA_OFF, _COLOUR_OFF = 0.12, 35.0
+_ALPHA_ERROR, _COLOUR_ERROR_LEVELS = 0.12, 35.0
 # Neighbouring pixels are correlated: this many count as one.
-_ALIKE = 60.0
+_CORRELATED_PIXELS = 60.0
 # A line through points that are noisy in both directions comes out too flat; so much of that noise is taken off again.
-_UNFLATTENED = 0.7
+_NOISE_CORRECTION_RATIO = 0.7
 # What an ink may be, in terms of alpha and of alpha times a colour, and how much likelier than any colour.
 _KINDS: tuple[tuple[Numbers, float], ...] = (
     (np.eye(4), 0.0),
@@ -26,10 +26,10 @@ _KINDS: tuple[tuple[Numbers, float], ...] = (
     (np.array([[255], [255], [255], [1.0]]), 2.0),  # white
     (np.array([[0], [0], [0], [1.0]]), 1.0),  # black
 )
-_ROUNDS = 4
+_MAX_ROUNDS = 4
 # Colours further apart are inks of their own, if they make so much of the mark.
-_APART, _LEAST, _MOST_INKS = 90, 0.05, 5
-_FEWEST, _MOST = 30, 20_000  # pixels that an ink is read off
+_MIN_COLOUR_DISTANCE_LEVELS, _MIN_INK_RATIO, _MAX_INKS = 90, 0.05, 5
+_MIN_INK_PIXELS, _MAX_INK_PIXELS = 30, 20_000  # pixels that an ink is read off
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def centres_of(colour: Numbers, weight: Numbers) -> Numbers:
     full = np.bincount(cell, weight, 64)
     chosen: list[Numbers] = []
     for k in np.argsort(-full, kind="stable")[:8]:
-        if full[k] >= _LEAST * full.sum() and len(chosen) < _MOST_INKS:
+        if full[k] >= _MIN_INK_RATIO * full.sum() and len(chosen) < _MAX_INKS:
             mean = np.average(colour[cell == k], axis=0, weights=weight[cell == k])
-            if all(np.abs(mean - other).max() > _APART for other in chosen):
+            if all(np.abs(mean - other).max() > _MIN_COLOUR_DISTANCE_LEVELS for other in chosen):
                 chosen.append(mean)
     centres = np.array(chosen) if chosen else np.average(colour, axis=0, weights=weight)[None]
     belongs = nearest_to(colour, centres)
@@ -87,9 +87,9 @@ def nearest_to(colour: Numbers, centres: Numbers) -> NDArray[np.intp]:
 
 def _ink(points: Points, its: NDArray[np.bool_], usable: NDArray[np.bool_], centre: Numbers) -> Ink:
     at = np.flatnonzero(its & usable)
-    if len(at) < _FEWEST:
+    if len(at) < _MIN_INK_PIXELS:
         return Ink(float(np.median(points.alpha[its])) if its.any() else 0.0, centre, 1.0)
-    at = at[:: max(1, len(at) // _MOST)]
+    at = at[:: max(1, len(at) // _MAX_INK_PIXELS)]
     few = Points(*(getattr(points, name)[at].astype(np.float64) for name in Points.__slots__))
     alpha, colour = float(np.median(few.alpha)), np.median(few.colour, axis=0)
     fits = list(_fits(few, alpha, colour))
@@ -107,8 +107,8 @@ def _fits(points: Points, alpha: float, colour: Numbers) -> Iterator[tuple[float
     for kind, bonus in _KINDS:
         best, hue, trust = alpha, colour, np.ones(len(shift))
         misfit = np.zeros(len(shift))
-        for _ in range(_ROUNDS):
-            matrix, vector = _moments((trust / noise) @ columns / _ALIKE)
+        for _ in range(_MAX_ROUNDS):
+            matrix, vector = _moments((trust / noise) @ columns / _CORRELATED_PIXELS)
             found = kind @ np.linalg.solve(
                 kind.T @ (matrix + likely) @ kind + 1e-9 * np.eye(kind.shape[1]), kind.T @ (vector + wanted)
             )
@@ -117,24 +117,24 @@ def _fits(points: Points, alpha: float, colour: Numbers) -> Iterator[tuple[float
             left = shift - best * points.share[:, None] * (hue - points.out)
             misfit = np.einsum("ij,ij->i", left, left) / (12 * noise)
             trust = 1 / (1 + misfit)
-        far = ((best - alpha) / _ALPHA_OFF) ** 2 + 1.5 * ((hue - colour) ** 2).mean() / _COLOUR_OFF**2
-        yield 6 * np.log1p(misfit).sum() / _ALIKE + far / 2 - bonus, best, hue
+        far = ((best - alpha) / _ALPHA_ERROR) ** 2 + 1.5 * ((hue - colour) ** 2).mean() / _COLOUR_ERROR_LEVELS**2
+        yield 6 * np.log1p(misfit).sum() / _CORRELATED_PIXELS + far / 2 - bonus, best, hue
 
 
 def _prior(alpha: float, colour: Numbers) -> tuple[Numbers, Numbers]:
     """The network's word, as if it were measured: alpha is what it says, alpha times colour goes with it."""
     matrix, vector = np.zeros((4, 4)), np.zeros(4)
-    sure = 1 / (_COLOUR_OFF * max(alpha, 0.1)) ** 2
+    sure = 1 / (_COLOUR_ERROR_LEVELS * max(alpha, 0.1)) ** 2
     matrix[:3, :3] = sure * np.eye(3)
     matrix[:3, 3] = matrix[3, :3] = -sure * colour
-    matrix[3, 3] = sure * (colour**2).sum() + _ALPHA_OFF**-2
-    vector[3] = alpha * _ALPHA_OFF**-2
+    matrix[3, 3] = sure * (colour**2).sum() + _ALPHA_ERROR**-2
+    vector[3] = alpha * _ALPHA_ERROR**-2
     return matrix, vector
 
 
 def _columns(points: Points, shift: Numbers) -> Numbers:
     """What each point adds to the normal equations (n 9), before it is weighed."""
-    share, noise = points.share[:, None], 3 * _UNFLATTENED * points.noise[:, None] ** 2
+    share, noise = points.share[:, None], 3 * _NOISE_CORRECTION_RATIO * points.noise[:, None] ** 2
     out = points.out
     return np.hstack([
         share**2,

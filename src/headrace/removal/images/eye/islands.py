@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.model import Levels, Mask, Picture, Region
 
-_MARGIN = 24
-_MOST = 4_000_000  # pixels of a region that is looked through
-_STRONG = 0.3  # alpha of marks in which islands matter
+_MARGIN_PX = 24
+_MAX_REGION_PIXELS = 4_000_000  # pixels of a region that is looked through
+_MIN_ISLAND_ALPHA = 0.3  # alpha of marks in which islands matter
 # An island goes on in the mark's colour where it differs by no more levels than this. If it does along so much of its
 # rim it is a part of the mark: the picture would show an edge all around.
-_ALIKE, _ALONG = 10.0, 0.5
+_MAX_COLOUR_DISTANCE_LEVELS, _MIN_RIM_RATIO = 10.0, 0.5
 # In a mark at least this strong, holes of at most this many pixels, or this share of the mark's, are closed.
-_HIDES, _SPECK, _SPECKS = 0.75, 64, 0.02
+_MIN_HOLE_ALPHA, _MAX_HOLE_PIXELS, _MAX_HOLE_RATIO = 0.75, 64, 0.02
 
 
 def claim(
@@ -28,9 +28,9 @@ def claim(
     """Enters overlooked parts of strong marks into ``tight``, and what they are made of into the planes ``seen``."""
     height, width = tight.shape
     for region in regions:
-        rows = slice(max(0, region.top - _MARGIN), min(height, region.top + region.height + _MARGIN))
-        columns = slice(max(0, region.left - _MARGIN), min(width, region.left + region.width + _MARGIN))
-        if (rows.stop - rows.start) * (columns.stop - columns.start) <= _MOST:
+        rows = slice(max(0, region.top - _MARGIN_PX), min(height, region.top + region.height + _MARGIN_PX))
+        columns = slice(max(0, region.left - _MARGIN_PX), min(width, region.left + region.width + _MARGIN_PX))
+        if (rows.stop - rows.start) * (columns.stop - columns.start) <= _MAX_REGION_PIXELS:
             part = picture[rows, columns].astype(np.float32)
             found = _claimed(part, seen[:, rows, columns], tight[rows, columns], most=region.pixels)
             tight[rows, columns] |= found
@@ -56,12 +56,12 @@ def _claimed(picture: NDArray[np.float32], seen: Levels, tight: Mask, *, most: i
     pixels = np.maximum(np.bincount(of, minlength=count), 1)
     share = cv2.blur(islands.astype(np.float32), (11, 11)) + np.float32(1e-6)
     near = cv2.blur(picture * islands[..., None], (11, 11)) / share[..., None]
-    alike = np.abs(picture[rim] - near[rim]).mean(1) <= _ALIKE
+    alike = np.abs(picture[rim] - near[rim]).mean(1) <= _MAX_COLOUR_DISTANCE_LEVELS
     along = np.bincount(of, alike, minlength=count) / pixels
     strength = np.bincount(of, seen[1][rim], minlength=count) / pixels
-    overlooked = (strength >= 255 * _STRONG) & (along >= _ALONG)
+    overlooked = (strength >= 255 * _MIN_ISLAND_ALPHA) & (along >= _MIN_RIM_RATIO)
     # A hole in what hides the picture is ink of another shade rather than an opening: one is larger.
-    overlooked |= (strength >= 255 * _HIDES) & (area <= max(_SPECK, _SPECKS * most))
+    overlooked |= (strength >= 255 * _MIN_HOLE_ALPHA) & (area <= max(_MAX_HOLE_PIXELS, _MAX_HOLE_RATIO * most))
     found: Mask = (inner & overlooked)[labels]
     # Nothing is known of what it hides.
     seen[0][found] = seen[1][found] = 255

@@ -17,12 +17,14 @@ Levels = NDArray[np.uint8]  # H W or PLANES H W, in 255ths
 T = TypeVar("T", bound=np.generic)
 Level = TypeVar("Level", np.uint8, np.float32)
 
-MOST_PIXELS = 25_000_000  # of a picture whose planes have its size
-JOIN = 9  # strokes this near, in pixels, belong together
-LEAST_SCORE = 0.5  # what is less likely a mark is left alone
-_MUCH, _ALL_OVER = 0.18, 0.7  # of the picture: what a single mark hardly covers, and what hardly any spans
+MAX_FULL_SIZE_PIXELS = 25_000_000  # of a picture whose planes have its size
+MAX_JOINED_GAP_PX = 9  # strokes this near, in pixels, belong together
+MIN_SCORE = 0.5  # what is less likely a mark is left alone
+# Of the picture: what a single mark hardly covers, and what hardly any spans
+_MAX_SINGLE_MARK_RATIO = 0.18
+_MIN_WIDESPREAD_RATIO = 0.7
 _GREY = np.full((1, 3), 1 / 3, np.float32)
-UNKNOWN = 255  # the expected error, in levels, of what must not be computed
+UNKNOWN_ERROR_LEVELS = 255  # the expected error, in levels, of what must not be computed
 
 
 def shrunk(picture: NDArray[Level], step: int) -> NDArray[Level]:
@@ -102,9 +104,10 @@ class Detection:
         """Whether one thing covers much of the picture without repeating: a map, a fence, a page rather than a mark."""
         pixels = self.height * self.width
         return not self.repeated and any(
-            region.pixels > _MUCH * pixels or region.width * region.height > _ALL_OVER * pixels
+            region.pixels > _MAX_SINGLE_MARK_RATIO * pixels
+            or region.width * region.height > _MIN_WIDESPREAD_RATIO * pixels
             for region in self.regions
-            if region.score >= LEAST_SCORE
+            if region.score >= MIN_SCORE
         )
 
     @property

@@ -12,16 +12,20 @@ import numpy as np
 
 from headrace.removal.images.eye.model import Levels, Mask, Picture, Plane, Region
 
-_LEAST_HEIGHT, _LEAST_WIDTH = 10, 24  # pixels: smaller ones are letters
-_CORE = 0.4  # rows and columns belong to the plate that hold so much of what the fullest ones do
-_FULL = 0.55  # of the core, and of the plate: emptier ones are letters without a plate
-_REACH, _INSIDE = 0.4, 0.35  # sides are looked for so far outside and inside the core, as shares of its shorter side
-_STEP, _STEADY = 1.5, 0.7  # levels by which the picture steps at a side, and the share of it along which it does
-_CLIPPED = 12.0  # levels: a letter's edge counts no more
-_WEAK = 0.4  # of its usual step: where a long side has less it ends
-_BORDER = 3  # pixels from the picture's border
-_ACROSS = 0.6  # of the picture's width
-_BEYOND = 0.15  # so much of the mark may lie outside the rectangle
+_MIN_HEIGHT_PX, _MIN_WIDTH_PX = 10, 24  # pixels: smaller ones are letters
+_MIN_CORE_RATIO = 0.4  # rows and columns belong to the plate that hold so much of what the fullest ones do
+_MIN_FILLED_RATIO = 0.55  # of the core, and of the plate: emptier ones are letters without a plate
+# Sides are looked for so far outside and inside the core, as shares of its shorter side
+_OUTSIDE_REACH_RATIO = 0.4
+_INSIDE_REACH_RATIO = 0.35
+# Levels by which the picture steps at a side, and the share of it along which it does
+_MIN_STEP_LEVELS = 1.5
+_MIN_STEADY_RATIO = 0.7
+_MAX_STEP_LEVELS = 12.0  # levels: a letter's edge counts no more
+_MIN_STEP_RATIO = 0.4  # of its usual step: where a long side has less it ends
+_BORDER_PX = 3  # pixels from the picture's border
+_MIN_BAND_RATIO = 0.6  # of the picture's width
+_MAX_OUTSIDE_RATIO = 0.15  # so much of the mark may lie outside the rectangle
 
 
 class Box(NamedTuple):
@@ -48,7 +52,7 @@ def complete(
     """
     found = []
     for region in regions:
-        if region.height < _LEAST_HEIGHT or region.width < _LEAST_WIDTH:
+        if region.height < _MIN_HEIGHT_PX or region.width < _MIN_WIDTH_PX:
             continue
         plate = _plate(picture, tight, region)
         if plate is None:
@@ -67,23 +71,23 @@ def complete(
 def _plate(picture: Picture, tight: Mask, region: Region) -> Box | None:
     around = Box(region.top, region.top + region.height, region.left, region.left + region.width)
     core = _core(tight, around)
-    if core is None or tight[core.part].mean() < _FULL:
+    if core is None or tight[core.part].mean() < _MIN_FILLED_RATIO:
         return None
     plate = _sides(picture, core)
-    if plate is None or plate.short < _LEAST_HEIGHT or tight[plate.part].mean() < _FULL:
+    if plate is None or plate.short < _MIN_HEIGHT_PX or tight[plate.part].mean() < _MIN_FILLED_RATIO:
         return None
     inside, whole = int(tight[plate.part].sum()), int(tight[around.part].sum())
-    return plate if inside >= (1 - _BEYOND) * whole else None
+    return plate if inside >= (1 - _MAX_OUTSIDE_RATIO) * whole else None
 
 
 def _core(tight: Mask, around: Box) -> Box | None:
     """The rows and columns of a region that are well filled."""
     part = tight[around.part]
-    rows, columns = (np.flatnonzero(full >= _CORE * full.max()) for full in (part.sum(1), part.sum(0)))
+    rows, columns = (np.flatnonzero(full >= _MIN_CORE_RATIO * full.max()) for full in (part.sum(1), part.sum(0)))
     top, bottom = around.top + int(rows[0]), around.top + int(rows[-1]) + 1
     left, right = around.left + int(columns[0]), around.left + int(columns[-1]) + 1
     core = Box(top, bottom, left, right)
-    return core if core.short >= _LEAST_HEIGHT else None
+    return core if core.short >= _MIN_HEIGHT_PX else None
 
 
 def _sides(picture: Picture, core: Box) -> Box | None:
@@ -93,7 +97,7 @@ def _sides(picture: Picture, core: Box) -> Box | None:
     these sides end, be that the picture's border.
     """
     height = len(picture)
-    reach = max(6, int(_REACH * core.short))
+    reach = max(6, int(_OUTSIDE_REACH_RATIO * core.short))
     top, bottom = max(0, core.top - reach), min(height, core.bottom + reach)
     grey = cv2.cvtColor(picture[top:bottom], cv2.COLOR_RGB2GRAY).astype(np.float32)
     for strip in (grey, -grey):  # lighter inside, or darker
@@ -106,28 +110,28 @@ def _sides(picture: Picture, core: Box) -> Box | None:
 
 def _long_sides(strip: Plane, start: int, end: int) -> tuple[int, int] | None:
     """Between which rows a strip is lighter: where it steps up about at ``start``, and down about at ``end``."""
-    step = np.clip(strip[2:] - strip[:-2], -_CLIPPED, _CLIPPED)
-    inside = max(3, int(_INSIDE * (end - start)))
+    step = np.clip(strip[2:] - strip[:-2], -_MAX_STEP_LEVELS, _MAX_STEP_LEVELS)
+    inside = max(3, int(_INSIDE_REACH_RATIO * (end - start)))
     first, last = step[: start + inside], step[max(0, end - inside - 2) :]
-    rise = np.where((first > 0).mean(1) >= _STEADY, first.mean(1), 0)
-    fall = np.where((last < 0).mean(1) >= _STEADY, -last.mean(1), 0)
-    if min(rise.max(initial=0), fall.max(initial=0)) < _STEP:
+    rise = np.where((first > 0).mean(1) >= _MIN_STEADY_RATIO, first.mean(1), 0)
+    fall = np.where((last < 0).mean(1) >= _MIN_STEADY_RATIO, -last.mean(1), 0)
+    if min(rise.max(initial=0), fall.max(initial=0)) < _MIN_STEP_LEVELS:
         return None
     begins, ends = int(rise.argmax()) + 1, len(step) - len(last) + int(fall.argmax()) + 1
-    return (begins, ends) if ends - begins >= _LEAST_HEIGHT else None
+    return (begins, ends) if ends - begins >= _MIN_HEIGHT_PX else None
 
 
 def _ends(strip: Plane, rows: tuple[int, int], core: Box) -> tuple[int, int] | None:
     """From which column to which the two long sides run."""
     upper = strip[rows[0] + 1] - strip[max(0, rows[0] - 2)]
     lower = strip[rows[1] - 2] - strip[min(len(strip) - 1, rows[1] + 1)]
-    step = np.clip(upper, -_CLIPPED, _CLIPPED) + np.clip(lower, -_CLIPPED, _CLIPPED)
+    step = np.clip(upper, -_MAX_STEP_LEVELS, _MAX_STEP_LEVELS) + np.clip(lower, -_MAX_STEP_LEVELS, _MAX_STEP_LEVELS)
     wide = max(5, (rows[1] - rows[0]) // 2)
     smooth = cv2.blur(step[None], (wide, 1), borderType=cv2.BORDER_REPLICATE)[0]
     usual = float(np.median(smooth[core.left : core.right]))
-    if usual < 2 * _STEP:
+    if usual < 2 * _MIN_STEP_LEVELS:
         return None
-    apart = np.flatnonzero(smooth < _WEAK * usual)
+    apart = np.flatnonzero(smooth < _MIN_STEP_RATIO * usual)
     middle = (core.left + core.right) // 2
     before, after = apart[apart < middle], apart[apart > middle]
     # Where letters or the scene hide a side for a while the mask still says that the plate goes on.
@@ -135,17 +139,17 @@ def _ends(strip: Plane, rows: tuple[int, int], core: Box) -> tuple[int, int] | N
     right = max(core.right, int(after[0]) if len(after) else strip.shape[1])
     inner = strip[rows[0] : rows[1]]
     first, last = _short_side(inner, left, wide), _short_side(inner[:, ::-1], inner.shape[1] - right, wide)
-    if right - left >= _ACROSS * inner.shape[1]:  # a band goes from border to border
+    if right - left >= _MIN_BAND_RATIO * inner.shape[1]:  # a band goes from border to border
         first, last = first or 0, last or 0
     return None if first is None or last is None else (first, inner.shape[1] - last)
 
 
 def _short_side(inner: Plane, about: int, wide: int) -> int | None:
     """The column at which a plate begins, given about where; one that begins at the picture's border has no side."""
-    if about <= _BORDER:
+    if about <= _BORDER_PX:
         return 0
     start = max(0, about - wide)
     part = inner[:, start : about + wide]
-    step = np.clip(part[:, 2:] - part[:, :-2], -_CLIPPED, _CLIPPED)
-    rise = np.where((step > 0).mean(0) >= _STEADY, step.mean(0), 0)
-    return start + int(rise.argmax()) + 1 if rise.max(initial=0) >= _STEP else None
+    step = np.clip(part[:, 2:] - part[:, :-2], -_MAX_STEP_LEVELS, _MAX_STEP_LEVELS)
+    rise = np.where((step > 0).mean(0) >= _MIN_STEADY_RATIO, step.mean(0), 0)
+    return start + int(rise.argmax()) + 1 if rise.max(initial=0) >= _MIN_STEP_LEVELS else None

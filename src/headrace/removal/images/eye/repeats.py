@@ -17,19 +17,19 @@ from headrace.removal.images.eye.model import Levels
 Numbers = NDArray[np.floating]
 
 # Copies are searched at a size of at most this many pixels.
-_ENOUGH = 150_000
-_LONGEST = 32_000  # pixels to a side: cv2.remap, which reads what all copies say, counts in 16 bits
+_MAX_SEARCH_PIXELS = 150_000
+_MAX_SIDE_PX = 32_000  # pixels to a side: cv2.remap, which reads what all copies say, counts in 16 bits
 # There, they are further apart than this, and a peak of the picture's likeness to itself is at least so high.
-_APART, _ALIKE = 8, 0.3
+_MIN_DISTANCE_PX, _MIN_PEAK_SCORE = 8, 0.3
 # The highest peaks that are examined; how many of them the steps from copy to copy must explain, and how exactly.
-_PEAKS, _LEAST, _EXACT = 16, 5, 0.35
-_SMALLEST = 600  # pixels of a copy with what is around it, at that size
+_MAX_PEAKS, _MIN_EXPLAINED_PEAKS, _MAX_STEP_ERROR_RATIO = 16, 5, 0.35
+_MIN_COPY_PIXELS = 600  # pixels of a copy with what is around it, at that size
 # The share of the certain pixels of single copies that all copies together must find at least doubtful.
-_TOGETHER, _CERTAIN, _DOUBTFUL = 0.7, 200, 64
-_ANYWHERE = 0.35  # and in each part of the picture
-_STRIP = 1_000_000  # pixels folded at a time
+_MIN_CONFIRMED_RATIO, _MIN_CERTAIN_LEVELS, _MIN_DOUBTFUL_LEVELS = 0.7, 200, 64
+_MIN_CONFIRMED_PART_RATIO = 0.35  # and in each part of the picture
+_STRIP_PIXELS = 1_000_000  # pixels folded at a time
 # Bins to a pixel's side: what many copies show is finer than pixels. In very large cells at most this many in all.
-_FINENESS, _MOST_BINS = 2.0, 1_000_000
+_BINS_PER_PIXEL_COUNT, _MAX_BINS = 2.0, 1_000_000
 
 # The logarithm of the odds, by the probability in 255ths.
 ODDS = np.log((np.arange(256) + 0.5) / (255.5 - np.arange(256))).astype(np.float32)
@@ -46,8 +46,8 @@ class Lattice:
 def find(likely: Levels) -> Lattice | None:
     """How the mark is repeated, if it is, by its probability at every pixel."""
     height, width = likely.shape
-    scale = min(0.5, (_ENOUGH / (height * width)) ** 0.5)
-    if min(height, width) * scale < 4 * _APART or max(height, width) > _LONGEST:
+    scale = min(0.5, (_MAX_SEARCH_PIXELS / (height * width)) ** 0.5)
+    if min(height, width) * scale < 4 * _MIN_DISTANCE_PX or max(height, width) > _MAX_SIDE_PX:
         return None
     small = cv2.resize(likely, None, fx=scale, fy=scale, interpolation=cv2.INTER_AREA).astype(np.float32)
     small -= small.mean()
@@ -79,11 +79,13 @@ class _Likeness:
     def peaks(self) -> tuple[Numbers, Numbers]:
         """Shifts that are liked better than all around them, the best first, and how much."""
         values = self.values
-        rows, columns = np.nonzero((values >= cv2.dilate(values, np.ones((9, 9), np.uint8))) & (values >= _ALIKE))
+        rows, columns = np.nonzero(
+            (values >= cv2.dilate(values, np.ones((9, 9), np.uint8))) & (values >= _MIN_PEAK_SCORE)
+        )
         shifts = np.stack([columns - self.across, rows], 1).astype(np.float64)
-        far = np.hypot(*shifts.T) >= _APART
+        far = np.hypot(*shifts.T) >= _MIN_DISTANCE_PX
         shifts, height = shifts[far], values[rows, columns][far]
-        first = np.argsort(-height, kind="stable")[:_PEAKS]
+        first = np.argsort(-height, kind="stable")[:_MAX_PEAKS]
         return shifts[first], height[first]
 
     def peak(self, shift: Numbers, reach: int) -> tuple[Numbers, float] | None:
@@ -119,17 +121,17 @@ def _steps(alike: _Likeness) -> tuple[Numbers, Numbers] | None:
             one, other = _shortest(shifts[i], shifts[j])
             long = np.hypot(*one) * np.hypot(*other)
             area = abs(one[0] * other[1] - one[1] * other[0])
-            if np.hypot(*one) < _APART or area < max(_SMALLEST, 0.35 * long):
+            if np.hypot(*one) < _MIN_DISTANCE_PX or area < max(_MIN_COPY_PIXELS, 0.35 * long):
                 continue
             counts = shifts @ np.linalg.inv(np.stack([one, other]))
             away = np.abs(counts - np.rint(counts)) @ np.array([np.hypot(*one), np.hypot(*other)])
             fits = away <= 4
             near = [alike.peak(shift, 2) for shift in (one, other, one + other, one - other)]
             seen = [p[1] for p in near if p]
-            if fits.sum() < _LEAST or len(seen) < 2:
+            if fits.sum() < _MIN_EXPLAINED_PEAKS or len(seen) < 2:
                 continue
             # A finer lattice explains as much, but has points where nothing is.
-            worth = float(heights[fits].sum()) * min(1.0, max(0.0, min(seen)) / _ALIKE)
+            worth = float(heights[fits].sum()) * min(1.0, max(0.0, min(seen)) / _MIN_PEAK_SCORE)
             if worth > best + 1e-6:
                 best, steps = worth, (one, other)
     return None if steps is None else _settled(alike, *steps)
@@ -156,7 +158,7 @@ def _settled(alike: _Likeness, one: Numbers, other: Numbers) -> tuple[Numbers, N
         for a in range(reach + 1):
             for b in range(-reach, reach + 1):
                 peak = alike.peak(a * one + b * other, 3) if (a, b) > (0, 0) else None
-                if peak and peak[1] > _ALIKE / 2:
+                if peak and peak[1] > _MIN_PEAK_SCORE / 2:
                     counts.append((a, b))
                     places.append(peak[0])
                     weights.append(peak[1])
@@ -166,9 +168,9 @@ def _settled(alike: _Likeness, one: Numbers, other: Numbers) -> tuple[Numbers, N
         fitted = np.linalg.lstsq(by * weight, np.array(places) * weight, rcond=None)[0]
         off = float(np.median(np.abs(by @ fitted - np.array(places)).max(1)))
         one, other = fitted
-        if abs(one[0] * other[1] - one[1] * other[0]) < _SMALLEST:  # peaks in one row, or all the same one
+        if abs(one[0] * other[1] - one[1] * other[0]) < _MIN_COPY_PIXELS:  # peaks in one row, or all the same one
             return None
-    return (one, other) if off <= _EXACT and len(counts) >= _LEAST else None
+    return (one, other) if off <= _MAX_STEP_ERROR_RATIO and len(counts) >= _MIN_EXPLAINED_PEAKS else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,7 @@ def fold(planes: Levels, coarse: Levels, looked: NDArray[np.bool_], lattice: Lat
     for rows, where in cells.places():
         for mean, plane in zip(chances, (likely, rough), strict=True):
             plane[rows] = np.rint(cv2.remap(mean, *where, cv2.INTER_LINEAR))
-    if not _held(planes[0] >= _CERTAIN, likely >= _DOUBTFUL):
+    if not _held(planes[0] >= _MIN_CERTAIN_LEVELS, likely >= _MIN_DOUBTFUL_LEVELS):
         return None
     return Together(likely, rough, cells.mean(said, seen[0]), cells)
 
@@ -226,7 +228,10 @@ def _held(certain: NDArray[np.bool_], together: NDArray[np.bool_]) -> bool:
         for ours, theirs in zip(*(np.array_split(part, 4, axis=1) for part in rows), strict=True)
     ]
     here = [(ours & theirs).sum() / ours.sum() for ours, theirs in parts if ours.sum() > few]
-    return bool((certain & together).sum() >= _TOGETHER * certain.sum() and min(here, default=1.0) >= _ANYWHERE)
+    return bool(
+        (certain & together).sum() >= _MIN_CONFIRMED_RATIO * certain.sum()
+        and min(here, default=1.0) >= _MIN_CONFIRMED_PART_RATIO
+    )
 
 
 class _Cells:
@@ -235,7 +240,7 @@ class _Cells:
     def __init__(self, shape: tuple[int, ...], lattice: Lattice) -> None:
         self.height, self.width = shape
         sides = [float(np.hypot(*step)) for step in (lattice.one, lattice.other)]
-        fineness = min(_FINENESS, (_MOST_BINS / (sides[0] * sides[1])) ** 0.5)
+        fineness = min(_BINS_PER_PIXEL_COUNT, (_MAX_BINS / (sides[0] * sides[1])) ** 0.5)
         self.bins = tuple(math.ceil(fineness * side) for side in sides)
         self.inverse = np.linalg.inv(np.stack([lattice.one, lattice.other], 1))
 
@@ -256,7 +261,7 @@ class _Cells:
         return cv2.sepFilter2D(wrapped, -1, kernel, kernel)  # type: ignore[return-value]
 
     def _at(self) -> Iterator[tuple[slice, Numbers, Numbers]]:
-        deep = max(1, _STRIP // self.width)
+        deep = max(1, _STRIP_PIXELS // self.width)
         x = np.arange(self.width)[None]
         for top in range(0, self.height, deep):
             rows = slice(top, min(self.height, top + deep))

@@ -6,25 +6,25 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.model import JOIN, Levels, Mask
+from headrace.removal.images.eye.model import MAX_JOINED_GAP_PX, Levels, Mask
 from headrace.removal.images.eye.repeats import ODDS
 
 # Strokes of this width, in pixels of the smaller copy, are hard to see on the larger one; of the second, hard to solve.
-_WIDE, _VERY_WIDE = 14, 30
-_CORE, _CERTAIN = 9, 200  # of a wide stroke's width a square of this side is certain, in 255ths
+_MIN_WIDE_PX, _MIN_VERY_WIDE_PX = 14, 30
+_CORE_PX, _MIN_CERTAIN_LEVELS = 9, 200  # of a wide stroke's width a square of this side is certain, in 255ths
 # The mean odds that a part of the mark must have on the smaller copy and on one smaller still, unless the larger copy
 # shows so much of it (the sun over the sea has less on one of them); and both together to speak for the smaller copy.
-_FIRM, _SHOWN, _SURE = 3.0, 0.3, 8.0
+_MIN_FIRM_ODDS, _MIN_SHOWN_RATIO, _MIN_SURE_ODDS = 3.0, 0.3, 8.0
 # What is shown, or lies no further from something sure than it is long itself, needs only so much of both and of each.
-_ENOUGH, _LEAST = 6.0, 1.0
-_BLUR = 9  # pixels of the larger copy around what it shows
-_MOSTLY = 0.45  # of a wide stroke of which the larger copy shows the rims alone it shows less than this
+_MIN_SHOWN_ODDS, _MIN_EACH_ODDS = 6.0, 1.0
+_BLUR_PX = 9  # pixels of the larger copy around what it shows
+_MAX_RIM_RATIO = 0.45  # of a wide stroke of which the larger copy shows the rims alone it shows less than this
 
 
 # Where a copy of half the size sees a part of a mark for certain, and the larger one so much of the same part, the rest
 # of it is entered; but not this near to what the larger one shows, nor where that is so sure of seeing none (a letter's
 # counter), unless the mark is so strong that it hides the picture.
-_PART, _CONFIRMED, _RIM, _DENIED, _HIDES = 128, 0.3, 7, 8, 200
+_MIN_PART_LEVELS, _MIN_CONFIRMED_RATIO, _RIM_PX, _MAX_DENIED_LEVELS, _MIN_HIDING_LEVELS = 128, 0.3, 7, 8, 200
 
 
 class Verdict(NamedTuple):
@@ -37,24 +37,28 @@ class Verdict(NamedTuple):
 
 def may_be_wide(likely: Levels) -> bool:
     """Whether a copy shows any wide stroke at all."""
-    return bool(cv2.erode((likely >= _CERTAIN).view(np.uint8), np.ones((_CORE, _CORE), np.uint8)).any())
+    return bool(
+        cv2.erode((likely >= _MIN_CERTAIN_LEVELS).view(np.uint8), np.ones((_CORE_PX, _CORE_PX), np.uint8)).any()
+    )
 
 
 def fill_in(seen: Levels, smaller: Levels, tight: Mask, certainty: Levels) -> None:
     """Enters into the planes and masks what only a copy of half the size shows of the marks: the inside of strokes."""
     likely = _enlarged(smaller[0], tight.shape)
-    count, labels = cv2.connectedComponents((likely >= _PART).view(np.uint8), connectivity=8, ltype=cv2.CV_32S)
-    certain = likely >= _CERTAIN
+    count, labels = cv2.connectedComponents(
+        (likely >= _MIN_PART_LEVELS).view(np.uint8), connectivity=8, ltype=cv2.CV_32S
+    )
+    certain = likely >= _MIN_CERTAIN_LEVELS
     label = labels[certain]
     shown = np.bincount(label, tight[certain], count) / np.bincount(label, minlength=count).clip(1)
-    missing = certain & ~tight & (shown >= _CONFIRMED)[labels]
+    missing = certain & ~tight & (shown >= _MIN_CONFIRMED_RATIO)[labels]
     if not missing.any():
         return
     # Along the edges of what it shows the larger copy knows better how strong the mark is; under ink that hides all
     # there is nothing to know, and a rim that stays would stain what is filled in.
-    beside = cv2.dilate(tight.view(np.uint8), np.ones((_RIM, _RIM), np.uint8)).view(np.bool_)
-    apart = cv2.dilate((missing & ~beside).view(np.uint8), np.ones((_RIM + 2, _RIM + 2), np.uint8)).view(np.bool_)
-    missing &= apart & (seen[0] >= _DENIED) | (_enlarged(smaller[1], tight.shape) >= _HIDES)
+    beside = cv2.dilate(tight.view(np.uint8), np.ones((_RIM_PX, _RIM_PX), np.uint8)).view(np.bool_)
+    apart = cv2.dilate((missing & ~beside).view(np.uint8), np.ones((_RIM_PX + 2, _RIM_PX + 2), np.uint8)).view(np.bool_)
+    missing &= apart & (seen[0] >= _MAX_DENIED_LEVELS) | (_enlarged(smaller[1], tight.shape) >= _MIN_HIDING_LEVELS)
     of = np.zeros(count, np.uint8)  # each part is as certain as what is known of it
     np.maximum.at(of, labels[tight].astype(np.intp), certainty[tight])
     for plane, small in zip(seen, smaller, strict=True):
@@ -69,7 +73,7 @@ def _enlarged(plane: Levels, size: tuple[int, ...]) -> Levels:
 
 def compare(tight: Mask, likely: Levels, coarse: Levels, larger: Mask) -> Verdict:
     """What a copy of half the size shows of the mark, beside what the ``larger`` one does."""
-    near = cv2.dilate(tight.view(np.uint8), np.ones((JOIN, JOIN), np.uint8))
+    near = cv2.dilate(tight.view(np.uint8), np.ones((MAX_JOINED_GAP_PX, MAX_JOINED_GAP_PX), np.uint8))
     count, labels, boxes, _ = cv2.connectedComponentsWithStats(near, connectivity=8, ltype=cv2.CV_32S)
     label = labels[tight]
     pixels = np.maximum(np.bincount(label, minlength=count), 1)
@@ -77,20 +81,22 @@ def compare(tight: Mask, likely: Levels, coarse: Levels, larger: Mask) -> Verdic
     def mean(values: NDArray[np.generic]) -> NDArray[np.float64]:
         return np.bincount(label, values[tight], count) / pixels
 
-    known = cv2.dilate(larger.view(np.uint8), np.ones((_BLUR, _BLUR), np.uint8))
+    known = cv2.dilate(larger.view(np.uint8), np.ones((_BLUR_PX, _BLUR_PX), np.uint8))
     shown = cv2.resize(known, tight.shape[::-1], interpolation=cv2.INTER_NEAREST)
     # The distance to a stroke's edge is a quarter of its width in the mean.
     width = 4 * mean(cv2.distanceTransform(tight.view(np.uint8), cv2.DIST_L2, 3))
-    here, below, there = mean(ODDS[likely]), mean(ODDS[coarse]), mean(shown) >= _SHOWN
-    firm = np.minimum(here, below) >= _FIRM
-    sure = firm & (here + below >= _SURE)
-    enough = (np.minimum(here, below) >= _LEAST) & (here + below >= _ENOUGH)
+    here, below, there = mean(ODDS[likely]), mean(ODDS[coarse]), mean(shown) >= _MIN_SHOWN_RATIO
+    firm = np.minimum(here, below) >= _MIN_FIRM_ODDS
+    sure = firm & (here + below >= _MIN_SURE_ODDS)
+    enough = (np.minimum(here, below) >= _MIN_EACH_ODDS) & (here + below >= _MIN_SHOWN_ODDS)
     # Small letters run together on a small copy: their strokes are as wide as the larger one shows them.
-    narrow = there & ((width < _WIDE) | (mean(shown) >= _MOSTLY) & (_widths(larger, labels, count) < _WIDE))
+    narrow = there & (
+        (width < _MIN_WIDE_PX) | (mean(shown) >= _MAX_RIM_RATIO) & (_widths(larger, labels, count) < _MIN_WIDE_PX)
+    )
     others = tight & (narrow | ~(firm | there | enough & _beside(boxes, sure)))[labels]
-    certain = (likely[tight] >= _CERTAIN) & (coarse[tight] >= _CERTAIN)
-    hidden = (sure & (width >= _WIDE))[label] & certain & (shown[tight] == 0)
-    very_wide = ((sure | there & enough) & (width >= _VERY_WIDE))[label]
+    certain = (likely[tight] >= _MIN_CERTAIN_LEVELS) & (coarse[tight] >= _MIN_CERTAIN_LEVELS)
+    hidden = (sure & (width >= _MIN_WIDE_PX))[label] & certain & (shown[tight] == 0)
+    very_wide = ((sure | there & enough) & (width >= _MIN_VERY_WIDE_PX))[label]
     some = max(1, tight.sum() - others.sum())
     return Verdict(float(hidden.sum() / some), float(very_wide.sum() / some), others)
 

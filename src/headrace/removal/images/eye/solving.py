@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.blocks import Block, around, boxes, cut, inner
 from headrace.removal.images.eye.checking import check, residue
-from headrace.removal.images.eye.drafting import SMOOTH, drafted
+from headrace.removal.images.eye.drafting import MAX_SMOOTH_LEVELS, drafted
 from headrace.removal.images.eye.enlarging import enlarge
 from headrace.removal.images.eye.model import (
-    LEAST_SCORE,
-    MOST_PIXELS,
+    MAX_FULL_SIZE_PIXELS,
+    MIN_SCORE,
     Detection,
     Mask,
     Picture,
@@ -27,27 +27,27 @@ from headrace.removal.images.eye.openings import bare, may_be_bare, windows
 from headrace.removal.images.eye.refining import Draft, refine
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
-_BLOCK, _LEAN_BLOCK = 1024, 384
+_BLOCK_PX, _LEAN_BLOCK_PX = 1024, 384
 # A result whose edges along the mark stand out more than this, beside the marked picture's, is worse than none.
-_RESIDUE = 1.0
-_CALMER = 0.5  # of the edges inside the mask may be left where a confirmed mask is too large
-_REVIEW = (
+_MAX_RESIDUE_RATIO = 1.0
+_MAX_CONFIRMED_RESIDUE_RATIO = 0.5  # of the edges inside the mask may be left where a confirmed mask is too large
+_REVIEW_MESSAGE = (
     "Needs review: what looks like a mark covers much of the picture and may belong to it. Say which region is the "
     "mark (--only, as `headrace detect` numbers them) or where it is (--box)."
 )
-_DOUBTFUL = (
+_DOUBTFUL_MESSAGE = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_TAKEN_BACK = 0.25  # results of less confidence are bad: handed out only if confirmed
-_POOR = (
+_MIN_CONFIDENCE_SCORE = 0.25  # results of less confidence are bad: handed out only if confirmed
+_POOR_MESSAGE = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
 )
 # How likely a result is good, that is, keeps under a fifth of the mark and has 22 dB or more inside it: by how much of
 # its outline is gone, the score, the share of pixels that were invented, and the means of probability and alpha.
 # A logistic regression on 135 results for calibration pictures (docs/why/eye-model-card.md).
-_GOOD, _GOOD_OFFSET = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
+_GOOD_COEFFICIENTS, _GOOD_OFFSET_ODDS = np.array([2.071, 5.91, 0.671, 4.616, -3.954]), -8.892
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def solve(
     picture: Picture,
     detection: Detection,
     *,
-    least_score: float = LEAST_SCORE,
+    least_score: float = MIN_SCORE,
     in_place: bool = False,
     threads: int = 2,
 ) -> Restoration:
@@ -103,7 +103,7 @@ def solve(
     result = picture if in_place else picture.copy()
     copy = result if detection.step == 1 else shrunk(picture, detection.step)
     taken = left_over.as_seen.besides(detection.loose & ~left_over.loose)
-    account = _take_off(copy, left_over.as_seen, frugal=detection.height * detection.width > MOST_PIXELS)
+    account = _take_off(copy, left_over.as_seen, frugal=detection.height * detection.width > MAX_FULL_SIZE_PIXELS)
     if account.computed + account.invented == 0:
         return Restoration(picture, 0.0, 0, 0, refused="The mark could not be taken off without leaving a trace.")
     # What copies say together leaves nothing beside them: there a second look finds things of the picture.
@@ -112,9 +112,9 @@ def solve(
     # A mark that stays in part is not gone: blocks that were kept, regions that were too doubtful.
     whole = 1 - (float(left_over.loose.sum()) + doubtful) / (wanted + doubtful)
     confidence = whole * _chance_of_good(account, taken)
-    if confidence < _TAKEN_BACK and not detection.confirmed:
+    if confidence < _MIN_CONFIDENCE_SCORE and not detection.confirmed:
         account.take_back(copy)
-        return Restoration(picture, 0.0, 0, 0, refused=_POOR.format(confidence), needs_review=True)
+        return Restoration(picture, 0.0, 0, 0, refused=_POOR_MESSAGE.format(confidence), needs_review=True)
     if detection.step > 1:
         enlarge(result, copy, replace(detection, tight=detection.tight & account.solved, loose=account.solved))
     pixels = detection.height * detection.width / detection.loose.size  # that one of the copy's stands for
@@ -126,9 +126,9 @@ def _refused(picture: Picture, detection: Detection, least_score: float) -> Rest
     if not detection.regions:
         return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
     if detection.score < least_score:
-        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL.format(detection.score), needs_review=True)
+        return Restoration(picture, 0.0, 0, 0, refused=_DOUBTFUL_MESSAGE.format(detection.score), needs_review=True)
     if detection.widespread and not detection.confirmed:
-        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW, needs_review=True)
+        return Restoration(picture, 0.0, 0, 0, refused=_REVIEW_MESSAGE, needs_review=True)
     return None
 
 
@@ -161,7 +161,7 @@ def _chance_of_good(account: _Account, taken: Detection) -> float:
     gone = 1 - account.after / account.before if account.before > 0 else 1.0
     invented = account.invented / (account.computed + account.invented)
     means = (float(plane[taken.tight].mean()) / 255 for plane in (taken.likely, taken.strength))
-    odds = _GOOD @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET
+    odds = _GOOD_COEFFICIENTS @ np.array([gone, taken.score, invented, *means]) + _GOOD_OFFSET_ODDS
     return float(1 / (1 + np.exp(-odds)))
 
 
@@ -182,14 +182,16 @@ def _solved_with_finer(picture: Picture, detection: Detection, finer: Detection,
 def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -> _Account:
     """Takes off the mark that is left over, block by block, and uses up its masks."""
     account = _Account(solved=np.zeros_like(left_over.loose))
-    for box in boxes(left_over, _LEAN_BLOCK if frugal else _BLOCK):
+    for box in boxes(left_over, _LEAN_BLOCK_PX if frugal else _BLOCK_PX):
         outer = around(box, left_over)
         # What was solved before is picture here, not mark: the blocks meet without a seam.
         block, draft, fresh = _solved(cut(picture, left_over, outer), frugal=frugal)
         was, now = residue(block.picture, block.tight), residue(fresh, block.tight)
         account.before += was
         # Where the mark covers all there is no outline to judge by, nor anything to fill in from.
-        if block.tight.all() or (now > _RESIDUE * was and not (left_over.confirmed and _is_calmer(fresh, block))):
+        if block.tight.all() or (
+            now > _MAX_RESIDUE_RATIO * was and not (left_over.confirmed and _is_calmer(fresh, block))
+        ):
             account.after += was
             continue  # the block keeps its mark rather than getting a ghost
         account.after += now
@@ -207,7 +209,7 @@ def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -
 def _is_calmer(fresh: Plane, block: Block) -> bool:
     """Whether edges inside the mask are gone: of a mask that reaches beyond the mark the outline says nothing."""
     was, now = (np.abs(cv2.Laplacian(grey_of(each), cv2.CV_32F))[block.tight].sum() for each in (block.picture, fresh))
-    return bool(now <= _CALMER * was)
+    return bool(now <= _MAX_CONFIRMED_RESIDUE_RATIO * was)
 
 
 def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
@@ -224,7 +226,7 @@ def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
         if opened is not block:
             block, draft, fresh = opened, drafted(opened), None
     # On smooth ground filling in is better than what compression left of the picture beside the ink.
-    opened = _without(block, windows(draft, block.tight & (draft.rough >= SMOOTH)))
+    opened = _without(block, windows(draft, block.tight & (draft.rough >= MAX_SMOOTH_LEVELS)))
     if opened is not block:
         block, draft, fresh = opened, drafted(opened), None
     return block, draft, refine(draft, frugal=frugal)[0] if fresh is None else fresh

@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye.filling import fill
-from headrace.removal.images.eye.model import UNKNOWN, Levels, Mask, Picture, Plane, loosened
+from headrace.removal.images.eye.model import UNKNOWN_ERROR_LEVELS, Levels, Mask, Picture, Plane, loosened
 
 Box = tuple[slice, slice]
 
 _MAX_PIXELS = 4_000_000  # of a box with what is around it
-_MARGIN_SHARE, _MIN_MARGIN = 0.35, 16  # around a box, as a share of its shorter side, and in pixels
+_MARGIN_RATIO, _MIN_MARGIN_PX = 0.35, 16  # around a box, as a share of its shorter side, and in pixels
 # The surroundings must have this share of the box's pixels to show what the picture itself looks like.
 _MIN_SURROUNDINGS = 0.3
 # The ground is the median over squares of so much of the box's shorter side, within these limits.
-_GROUND_SHARE, _MIN_GROUND, _MAX_GROUND = 0.5, 9, 151
+_GROUND_RATIO, _MIN_GROUND_PX, _MAX_GROUND_PX = 0.5, 9, 151
 _MIN_SEEN_PIXELS = 30  # that tell how the mark differs from its ground
 _MIN_LEVELS = 14.0  # smaller differences are the picture's own grain
 _RARE_PERCENT = 98.5  # of the surroundings stand out less than missed ink
@@ -28,11 +28,10 @@ _RARE_PERCENT = 98.5  # of the surroundings stand out less than missed ink
 _MIN_SHARES, _MAX_ASIDE = (0.4, 0.5, 0.6, 0.7), 0.45
 # A stroke's edge, or its glow: so far from it, as a share of the box's shorter side; more of the mark than hardly any
 # pixel around the box has (percent), within these limits.
-_REACH_SHARE, _FADING_PERCENT, _FADING_LIMITS = 0.1, 95.0, (0.1, 0.3)
-_MIN_TIMES_OUTSIDE, _MIN_FREQUENCY = (
-    4.0,
-    0.004,
-)  # such pixels are so much more frequent than around the box, and so frequent
+_REACH_RATIO, _FADING_PERCENT, _FADING_LIMITS_RATIO = 0.1, 95.0, (0.1, 0.3)
+# Such pixels are so much more frequent than around the box, and so frequent
+_MIN_TIMES_OUTSIDE = 4.0
+_MIN_FREQUENCY = 0.004
 _MAX_ALIKE_OUTSIDE = 0.04  # of the surroundings: if more looks like the mark, they cannot be separated
 _MIN_STROKE_PIXELS = 6
 
@@ -45,7 +44,7 @@ def claim(picture: Picture, seen: Levels, tight: Mask, allowed: Mask) -> Mask:
         claimed[box] |= found
     tight |= claimed
     seen[0][claimed] = seen[1][claimed] = 255
-    seen[5][claimed] = UNKNOWN
+    seen[5][claimed] = UNKNOWN_ERROR_LEVELS
     seen[2:5, claimed] = picture[claimed].T
     return claimed
 
@@ -54,7 +53,7 @@ def _boxes(allowed: Mask) -> Iterator[Box]:
     """Each box that was drawn, with its surroundings."""
     _, _, boxes, _ = cv2.connectedComponentsWithStats(allowed.view(np.uint8), connectivity=4)
     for left, top, width, height, _ in boxes[1:].tolist():
-        around = max(_MIN_MARGIN, int(_MARGIN_SHARE * min(width, height)))
+        around = max(_MIN_MARGIN_PX, int(_MARGIN_RATIO * min(width, height)))
         if (width + 2 * around) * (height + 2 * around) <= _MAX_PIXELS:
             yield (
                 slice(max(0, top - around), top + height + around),
@@ -87,15 +86,15 @@ def _strokes(picture: Picture, tight: Mask, inside: Mask) -> Mask:
     else:
         return nothing
     core = _large(alike & inside)
-    reach = 2 * max(1, int(_REACH_SHARE * short)) + 1
+    reach = 2 * max(1, int(_REACH_RATIO * short)) + 1
     near = cv2.dilate(core.view(np.uint8), np.ones((reach, reach), np.uint8)).view(np.bool_)
-    fading = float(np.clip(np.percentile(share[outside], _FADING_PERCENT), *_FADING_LIMITS))
+    fading = float(np.clip(np.percentile(share[outside], _FADING_PERCENT), *_FADING_LIMITS_RATIO))
     strokes: Mask = core | near & inside & (share >= fading)
     return strokes
 
 
 def _ground(picture: Picture, tight: Mask, short: int) -> Plane:
-    side = int(np.clip(_GROUND_SHARE * short, _MIN_GROUND, _MAX_GROUND)) | 1
+    side = int(np.clip(_GROUND_RATIO * short, _MIN_GROUND_PX, _MAX_GROUND_PX)) | 1
     bare = fill(picture.astype(np.float32), loosened(tight)) if tight.any() else picture
     return cv2.medianBlur(bare.astype(np.uint8), side).astype(np.float32)
 

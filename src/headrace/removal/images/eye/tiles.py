@@ -14,9 +14,9 @@ from headrace.removal.images.eye.model import Levels, Mask, Picture, shrunk
 Box = tuple[slice, slice]
 
 # A run of the network takes a few hundred bytes a pixel: what is larger is looked at in tiles that overlap.
-_TILE, _OVERLAP = 736, 96
+_TILE_PX, _OVERLAP_PX = 736, 96
 # Under this a coarse look would see nothing that the fine one does not.
-_SMALL = 60_000
+_MIN_COARSE_PIXELS = 60_000
 
 
 class Copy(NamedTuple):
@@ -40,7 +40,7 @@ class Detector:
     def halved(self, canvas: Picture) -> Copy | None:
         """The canvas at half its size, looked at; None where it is small itself."""
         height, width = canvas.shape[:2]
-        if height * width < _SMALL or min(height, width) < 2 * weights.DETECTOR.stride:
+        if height * width < _MIN_COARSE_PIXELS or min(height, width) < 2 * weights.DETECTOR.stride:
             return None
         half = shrunk(canvas, 2)
         return Copy(half, self.fine(half, cut_up(*half.shape[:2]))[0])
@@ -48,9 +48,9 @@ class Detector:
     def fine(self, canvas: Picture, boxes: list[Box]) -> tuple[Levels, Mask]:
         """All planes (PLANES H W, in 255ths) of the boxes, which may overlap, zero elsewhere; and what is in a box."""
         height, width = canvas.shape[:2]
-        planes = np.zeros((weights.PLANES, height, width), np.uint8)
+        planes = np.zeros((weights.PLANES_COUNT, height, width), np.uint8)
         written = np.zeros((height, width), np.bool_)
-        ramp = (np.arange(2 * _TILE, dtype=np.float32) + 1) / (_OVERLAP + 1)
+        ramp = (np.arange(2 * _TILE_PX, dtype=np.float32) + 1) / (_OVERLAP_PX + 1)
         with ThreadPoolExecutor(self._at_once) as pool:
             for batch in _batched(boxes, self._at_once):
                 self._heed()
@@ -85,11 +85,11 @@ def cut_up(height: int, width: int, top: int = 0, left: int = 0) -> list[Box]:
 
 def _cuts(start: int, length: int) -> list[slice]:
     """A length cut into equal, overlapping parts of at most a tile's size."""
-    count = max(1, math.ceil((length - _OVERLAP) / (_TILE - _OVERLAP)))
+    count = max(1, math.ceil((length - _OVERLAP_PX) / (_TILE_PX - _OVERLAP_PX)))
     if count == 1:
         return [slice(start, start + length)]
-    size = math.ceil((length + (count - 1) * _OVERLAP) / count)
+    size = math.ceil((length + (count - 1) * _OVERLAP_PX) / count)
     return [
         slice(start + begin, start + min(length, begin + size))
-        for begin in range(0, count * (size - _OVERLAP), size - _OVERLAP)
+        for begin in range(0, count * (size - _OVERLAP_PX), size - _OVERLAP_PX)
     ][:count]

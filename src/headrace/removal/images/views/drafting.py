@@ -3,15 +3,15 @@
 import cv2
 import numpy as np
 
-from headrace.removal.images.eye.drafting import GRAIN, strays_of
+from headrace.removal.images.eye.drafting import GRAIN_LEVELS, strays_of
 from headrace.removal.images.eye.filling import fill
 from headrace.removal.images.eye.model import Mask, Picture, Plane
 from headrace.removal.images.eye.refining import Draft, refine
 from headrace.removal.images.views.solving import Matte
 
-_OPAQUE = 0.93
-_ALPHA_OFF = 0.012  # how far alpha is off, after all views
-_MISSED, _ALWAYS = 0.83, 1.77  # what filling in misses: as eye.drafting has it
+_MAX_ALPHA = 0.93
+_ALPHA_ERROR = 0.012  # how far alpha is off, after all views
+_MISSED_RATIO, _MIN_MISSED_LEVELS = 0.83, 1.77  # what filling in misses: as eye.drafting has it
 
 
 def drafted(picture: Picture, matte: Matte) -> Draft:
@@ -20,14 +20,14 @@ def drafted(picture: Picture, matte: Matte) -> Draft:
     loose = matte.loose
     rough = strays_of(marked, loose)[1]
     filled = fill(marked, loose & (matte.alpha > 0.05))
-    through = np.maximum(1 - matte.alpha, 1 - _OPAQUE)
+    through = np.maximum(1 - matte.alpha, 1 - _MAX_ALPHA)
     computed = np.where(loose[..., None], np.clip((marked - matte.tint) / through[..., None], 0, 255), marked)
     colour = np.where(loose[..., None], np.clip(matte.tint / np.maximum(matte.alpha, 0.02)[..., None], 0, 255), marked)
     lever = np.sqrt(((colour - computed) ** 2).mean(2))
     edge = cv2.morphologyEx(matte.alpha, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8))
-    wrong = np.hypot(GRAIN, (_ALPHA_OFF + 0.05 * edge) * lever) / through
-    missed = (_MISSED * rough + _ALWAYS).astype(np.float32)
-    invented = np.where(matte.alpha > _OPAQUE, 1, wrong**2 / (wrong**2 + (2 * missed) ** 2)) * loose
+    wrong = np.hypot(GRAIN_LEVELS, (_ALPHA_ERROR + 0.05 * edge) * lever) / through
+    missed = (_MISSED_RATIO * rough + _MIN_MISSED_LEVELS).astype(np.float32)
+    invented = np.where(matte.alpha > _MAX_ALPHA, 1, wrong**2 / (wrong**2 + (2 * missed) ** 2)) * loose
     weight = invented[..., None]
     return Draft(
         marked=marked,

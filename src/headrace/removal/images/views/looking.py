@@ -14,9 +14,9 @@ from headrace.removal.images.eye.repeats import ODDS
 from headrace.removal.images.eye.tiles import Detector, cut_up
 from headrace.removal.images.views.solving import Guess
 
-LOOKS = 8  # at most, of all views
-_QUALITY = 90  # of the file as which a result is looked at
-_EVEN = 0.0  # the mean of odds from which on a pixel belongs to the mark
+MAX_LOOKS = 8  # at most, of all views
+_JPEG_QUALITY_PERCENT = 90  # of the file as which a result is looked at
+_MIN_MEAN_ODDS = 0.0  # the mean of odds from which on a pixel belongs to the mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +52,13 @@ def still_seen(before: list[Look], results: list[Picture], loose: Mask, *, threa
 
 def _filed(picture: Picture) -> Picture:
     """As a JPEG smears it: what shines through was amplified, and the network alone takes its grain for the mark."""
-    _, encoded = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    _, encoded = cv2.imencode(".jpg", picture[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, _JPEG_QUALITY_PERCENT])
     decoded = cv2.imdecode(encoded, cv2.IMREAD_COLOR)
     assert decoded is not None
     return cv2.cvtColor(decoded, cv2.COLOR_BGR2RGB).astype(np.uint8, copy=False)
 
 
-def spread(count: int, most: int = LOOKS) -> list[int]:
+def spread(count: int, most: int = MAX_LOOKS) -> list[int]:
     """Numbers of views from all over."""
     if count <= most:
         return list(range(count))
@@ -75,7 +75,7 @@ def likely(looks: list[Look]) -> Levels:
 def guess(looks: list[Look], allowed: Mask | None = None, *, given: Mask | None = None) -> Guess:
     """Where the mark is and what it is made of, by the mean over the looks; ``given`` is where the user drew it."""
     odds = np.mean([each.odds for each in looks], 0)
-    tight = odds > _EVEN if given is None else given
+    tight = odds > _MIN_MEAN_ODDS if given is None else given
     if allowed is not None:
         tight = tight & allowed
     alpha: Plane = np.stack([each.seen[1] for each in looks]).mean(0, dtype=np.float32) / np.float32(255)

@@ -17,14 +17,16 @@ from headrace.removal.images.eye.plates import Box
 from headrace.removal.images.views.solving import Guess, Matte, solve
 from headrace.removal.images.views.stack import Views, moments
 
-_BESIDE = (3, 7)  # pixels from a side, on either side of it: nearer ones are smeared
-_FEWEST = 40  # columns that are read
-_ALIKE = 0.8  # how well what lies beside the plate tells what lies under its rim: with less, it is no plate
-_WEAKEST, _STRONGEST = 0.05, 0.85
-_SNAP = 0.06  # as in ``solving``: so much stronger or weaker, and a plate is taken for black or for white
-_OTHER = 90.0  # levels by which the colour of words differs from the plate's
-_RIM = 5.0  # pixels from the inside of a stroke: thinner ones stay as they were solved
-_EDGE = 2  # pixels at the plate's sides that files smear
+_SIDE_BAND_PX = (3, 7)  # pixels from a side, on either side of it: nearer ones are smeared
+_MIN_COLUMNS = 40  # columns that are read
+_MIN_LIKENESS_RATIO = (
+    0.8  # how well what lies beside the plate tells what lies under its rim: with less, it is no plate
+)
+_MIN_ALPHA, _MAX_ALPHA = 0.05, 0.85
+_MAX_SNAP_RATIO = 0.06  # as in ``solving``: so much stronger or weaker, and a plate is taken for black or for white
+_MIN_COLOUR_DISTANCE_LEVELS = 90.0  # levels by which the colour of words differs from the plate's
+_MIN_STROKE_PX = 5.0  # pixels from the inside of a stroke: thinner ones stay as they were solved
+_SMEARED_EDGE_PX = 2  # pixels at the plate's sides that files smear
 
 
 class Ink(NamedTuple):
@@ -73,7 +75,7 @@ def _mix_rims(alpha: Plane, tint: Plane, lifted: Views, words: Mask, ink: Ink, l
     away, label = cv2.distanceTransformWithLabels(
         (~core).view(np.uint8), cv2.DIST_L2, 3, labelType=cv2.DIST_LABEL_PIXEL
     )
-    rims &= away <= _RIM
+    rims &= away <= _MIN_STROKE_PX
     nearest = np.zeros(int(label.max()) + 1, np.intp)
     nearest[label[core]] = np.flatnonzero(core)
     of_word = nearest[label[rims]]
@@ -90,7 +92,7 @@ def _mix_rims(alpha: Plane, tint: Plane, lifted: Views, words: Mask, ink: Ink, l
 
 def read(views: Views, plate: Box, words: Mask) -> Ink | None:
     """Strength and colour of a plate, by what lies along its long sides; None where they do not tell."""
-    near, far = _BESIDE
+    near, far = _SIDE_BAND_PX
     height = len(words)
     under, beside = [], []
     for side, inward in ((plate.top, 1), (plate.bottom, -1)):
@@ -103,7 +105,7 @@ def read(views: Views, plate: Box, words: Mask) -> Ink | None:
             strip = view[:, plate.left : plate.right].astype(np.float32)
             under.append(strip[rows_in].mean(0)[free])
             beside.append(strip[rows_out].mean(0)[free])
-    if not under or len(under[0]) < _FEWEST:
+    if not under or len(under[0]) < _MIN_COLUMNS:
         return None
     inside, outside = np.concatenate(under), np.concatenate(beside)
     return _fitted(inside, outside)
@@ -115,13 +117,13 @@ def _fitted(inside: Plane, outside: Plane) -> Ink | None:
     alike = float((off_in * off_out).sum()) / max(float(np.sqrt(spread_in * spread_out)), 1e-6)
     # Both sides stray alike, so neither is taken as given: the ratio of their spreads is not biased.
     alpha = 1 - float(np.sqrt(spread_in / max(spread_out, 1e-6)))
-    if alike < _ALIKE or not _WEAKEST < alpha < _STRONGEST:
+    if alike < _MIN_LIKENESS_RATIO or not _MIN_ALPHA < alpha < _MAX_ALPHA:
         return None
     colour = (inside.mean(0) - (1 - alpha) * outside.mean(0)) / alpha
     for level in (0.0, 255.0):
         lever = level - outside
         fitted = float(((inside - outside) * lever).sum() / max(float((lever**2).sum()), 1.0))
-        if abs(fitted - alpha) < _SNAP:
+        if abs(fitted - alpha) < _MAX_SNAP_RATIO:
             return Ink(fitted, np.full(3, level, np.float32))
     return Ink(alpha, np.clip(colour, 0, 255).astype(np.float32))
 
@@ -131,7 +133,7 @@ def _words(guess: Guess, plate: Box) -> Mask:
     hue = guess.tint[plate.part] / np.maximum(guess.alpha[plate.part], 0.05)[..., None]
     words = np.zeros_like(guess.tight)
     usual = np.median(hue[guess.tight[plate.part]], 0)
-    words[plate.part] = np.abs(hue - usual).max(2) > _OTHER
+    words[plate.part] = np.abs(hue - usual).max(2) > _MIN_COLOUR_DISTANCE_LEVELS
     return words
 
 
@@ -139,8 +141,8 @@ def _inner(plate: Box, size: tuple[int, ...]) -> Box:
     """Without what is smeared at its sides; at the picture's border nothing is."""
     height, width = size
     return Box(
-        plate.top + _EDGE * (plate.top > 0), plate.bottom - _EDGE * (plate.bottom < height),
-        plate.left + _EDGE * (plate.left > 0), plate.right - _EDGE * (plate.right < width),
+        plate.top + _SMEARED_EDGE_PX * (plate.top > 0), plate.bottom - _SMEARED_EDGE_PX * (plate.bottom < height),
+        plate.left + _SMEARED_EDGE_PX * (plate.left > 0), plate.right - _SMEARED_EDGE_PX * (plate.right < width),
     )  # fmt: skip
 
 

@@ -21,15 +21,17 @@ Numbers = NDArray[np.floating]
 Light = tuple[tuple[float, float, float], tuple[float, float, float]]  # black and white
 RGB_LIGHT: Light = ((0.0, 0.0, 0.0), (255.0, 255.0, 255.0))
 
-_GRAIN = 4.0  # the variance that compression adds by itself
-_LOCAL = 9  # pixels over which the spread is taken together, where inks are separated
-_FEWEST = 25  # pixels that an ink is read off
-_BLUR = 8.0  # pixels: finer detail comes from steps, coarser from means
-_WHOLE, _FULL = 0.85, 0.92  # a pixel covered so much tells of its ink; and so much is all
-_SNAP, _NEARLY = 0.05, (12, 50)  # how far alpha and colour may be off by taking an ink for black, or for white
-_LEVER = 12.0  # levels by which an ink moves the mean: with less it tells nothing
-_TURNS = 3
-OPAQUE = 0.88  # from here on too little shines through to compute with
+_MIN_VARIANCE_LEVELS = 4.0  # the variance that compression adds by itself
+_SPREAD_PX = 9  # pixels over which the spread is taken together, where inks are separated
+_MIN_INK_PIXELS = 25  # pixels that an ink is read off
+_DETAIL_PX = 8.0  # pixels: finer detail comes from steps, coarser from means
+_MIN_TELLING_RATIO, _MIN_FULL_RATIO = 0.85, 0.92  # a pixel covered so much tells of its ink; and so much is all
+# How far alpha and colour may be off by taking an ink for black, or for white
+_MAX_ALPHA_SNAP = 0.05
+_MAX_COLOUR_SNAP_LEVELS = (12, 50)
+_MIN_LEVER_LEVELS = 12.0  # levels by which an ink moves the mean: with less it tells nothing
+_MAX_ROUNDS = 3
+MAX_COMPUTED_ALPHA = 0.88  # from here on too little shines through to compute with
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Matte:
 
     @property
     def opaque(self) -> Mask:
-        return self.alpha >= OPAQUE
+        return self.alpha >= MAX_COMPUTED_ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +68,9 @@ def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT, heed: Callabl
     heed()
     shift = _shift(seen, beneath, right, down, guess.loose)
     heed()
-    usual = fill(seen.variance + _GRAIN, guess.loose)
+    usual = fill(seen.variance + _MIN_VARIANCE_LEVELS, guess.loose)
     heed()
-    ratio = _Ratio((seen.variance + _GRAIN).sum(2), usual.sum(2))
+    ratio = _Ratio((seen.variance + _MIN_VARIANCE_LEVELS).sum(2), usual.sum(2))
     alpha, tint = _inked(guess, shift, beneath, ratio, light)
     return Matte(alpha, tint, guess.loose, 1.0)
 
@@ -77,8 +79,8 @@ def _shift(seen: Moments, beneath: Plane, right: Plane, down: Plane, loose: Mask
     """How far the mark moves the mean of each pixel: in detail by the steps that persist, at large by the mean."""
     detail = integrated(right, down, loose)
     off = (seen.mean - beneath - detail) * loose[..., None]
-    weight = cv2.GaussianBlur(loose.astype(np.float32), (0, 0), _BLUR)
-    smooth = cv2.GaussianBlur(off, (0, 0), _BLUR) / np.maximum(weight, 1e-3)[..., None]
+    weight = cv2.GaussianBlur(loose.astype(np.float32), (0, 0), _DETAIL_PX)
+    smooth = cv2.GaussianBlur(off, (0, 0), _DETAIL_PX) / np.maximum(weight, 1e-3)[..., None]
     return ((detail + smooth) * loose[..., None]).astype(np.float32)
 
 
@@ -92,7 +94,7 @@ class _Ratio:
         """Of one ink."""
         return 1 - float(np.sqrt(min(1.0, self._marked[where].sum() / self._usual[where].sum())))
 
-    def local(self, where: Mask, side: int = _LOCAL) -> Plane:
+    def local(self, where: Mask, side: int = _SPREAD_PX) -> Plane:
         weight = where.astype(np.float32)
         over = cv2.blur(self._marked * weight, (side, side))
         under = cv2.blur(self._usual * weight, (side, side))
@@ -124,9 +126,9 @@ def _ink(
     strength = float(np.quantile(said[guess.tight[its]], 0.8)) if guess.tight[its].any() else 0.0
     strength = max(strength, 0.05)
     covered = np.clip(said / strength, 0, 1)
-    for _ in range(_TURNS):
-        whole = covered > _WHOLE
-        if whole.sum() < _FEWEST:
+    for _ in range(_MAX_ROUNDS):
+        whole = covered > _MIN_TELLING_RATIO
+        if whole.sum() < _MIN_INK_PIXELS:
             whole = covered >= np.quantile(covered, 0.8)
         core = np.zeros_like(its)
         core[its] = whole
@@ -140,11 +142,11 @@ def _read(core: Mask, moved: Numbers, below: Numbers, ratio: _Ratio, light: Ligh
     strength = float(np.clip(ratio.alpha(core), 0.05, 1.0))
     colour = np.median(below + moved / strength, axis=0)
     # An ink of white or black: then its mean alone tells its strength.
-    for level, near in zip(light, _NEARLY, strict=True):
+    for level, near in zip(light, _MAX_COLOUR_SNAP_LEVELS, strict=True):
         pure = np.array(level, np.float32)
         lever = pure - below
         fitted = float((moved * lever).sum() / max(float((lever**2).sum()), 1.0))
-        if abs(fitted - strength) < _SNAP and np.abs(colour - pure).max() < near:
+        if abs(fitted - strength) < _MAX_ALPHA_SNAP and np.abs(colour - pure).max() < near:
             return fitted, pure
     return strength, np.clip(colour, -10, 265)
 
@@ -155,6 +157,6 @@ def _covered(moved: Numbers, below: Numbers, colour: Numbers, strength: float, s
     size = (lever**2).sum(1)
     levels = (moved * lever).sum(1) / np.maximum(size, 1.0)
     heard = np.clip(said / max(float(np.quantile(said, 0.9)), 0.05), 0, 1)
-    clear = size / (size + _LEVER**2)
+    clear = size / (size + _MIN_LEVER_LEVELS**2)
     covered = np.clip(clear * levels + (1 - clear) * heard, 0, 1.0)
-    return np.where(covered > _FULL, 1.0, covered)
+    return np.where(covered > _MIN_FULL_RATIO, 1.0, covered)

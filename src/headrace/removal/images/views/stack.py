@@ -12,7 +12,7 @@ from headrace.removal.images.eye.model import Mask, Plane
 
 Views = Sequence[NDArray[np.uint8]]  # each H W 3, all of one size
 
-_ROWS = 64  # at a time: a median needs all views of them at once
+_STRIP_ROWS = 64  # at a time: a median needs all views of them at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ def persistent_steps(views: Views) -> tuple[Plane, Plane]:
     """
     height = views[0].shape[0]
     right, down = np.zeros(views[0].shape, np.float32), np.zeros(views[0].shape, np.float32)
-    for top in range(0, height, _ROWS):
-        bottom = min(height, top + _ROWS + 1)
+    for top in range(0, height, _STRIP_ROWS):
+        bottom = min(height, top + _STRIP_ROWS + 1)
         rows = np.stack([view[top:bottom] for view in views]).astype(np.int16)
-        end = min(height, top + _ROWS)
+        end = min(height, top + _STRIP_ROWS)
         right[top:end, :-1] = _middle(np.diff(rows[:, : end - top], axis=2))
         below = np.diff(rows, axis=1)
         down[top : top + below.shape[1]] = _middle(below)

@@ -92,7 +92,7 @@ async def find_held_back(tx: Tx, task_id: str) -> str | None:
 
 
 # Of the newest files of a user those whose bytes were never ordered, and that are no mask of an order either. All who
-# order at once what they upload look at few: masks are looked for among orders made since the oldest of these files.
+# Order at once what they upload look at few: masks are looked for among orders made since the oldest of these files.
 NOT_ORDERED = f"""
 WITH newest AS MATERIALIZED (
   SELECT {COLUMNS} FROM headrace.assets

@@ -6,7 +6,7 @@ from headrace.assets.inspection import previews
 from headrace.assets.inspection.model import Format
 from headrace.assets.inspection.source import Source
 
-PREVIEW_SIDE = 1024
+PREVIEW_SIDE_PX = 1024
 
 
 def write_preview(path: str, kind: str, target: str) -> None:
@@ -14,7 +14,7 @@ def write_preview(path: str, kind: str, target: str) -> None:
     source = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     output = os.open(target, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        previews.write(Source(source), Format(kind), output, PREVIEW_SIDE)
+        previews.write(Source(source), Format(kind), output, PREVIEW_SIDE_PX)
     finally:
         os.close(source)
         os.close(output)
