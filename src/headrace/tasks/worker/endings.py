@@ -50,6 +50,7 @@ class Writer:
         self._stored = StoredCatalog()
         # Whether a type has followers is asked for every task: so it is answered once.
         self._unfollowed = {name for name, known in self._known.items() if not followers.of(known)}
+        self._metered = {declared.name for declared in registry if declared.units is not None}
         self._emitting = {
             name for name, known in self._known.items() if followers.emits(known) and followers.needs_no_call(known)
         }
@@ -139,6 +140,11 @@ class Writer:
             moves.append((known, _transition_of(each, worker)))
         if moves:
             await self._followers.follow(tx, moves)
+
+    def locks_own_rows_only(self, endings: Sequence[Ending]) -> bool:
+        """Whether writing these locks nothing but the rows of their tasks: no units of users, nothing of followers."""
+        plain = (self._unfollowed | self._emitting) - self._metered
+        return self._all_of(plain, endings)
 
     def _all_of(self, types: set[str], endings: Sequence[Ending]) -> bool:
         """Whether all have succeeded, are of these types, saved no file, and no schedule waits for one of them."""

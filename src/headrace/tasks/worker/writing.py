@@ -1,5 +1,9 @@
 """Ends on their way to the database: written in batches while handlers run, and bounded in number.
 
+Under load two batches are written at once: the database works on one while the answer to the other is on its way. Only
+ends without followers and units: they lock nothing but the rows of their own tasks, so two batches cannot wait for each
+other. All others are written one batch at a time.
+
 An unwritten task runs again when the worker is killed. So handlers wait for the writer once it is
 that far behind; it is the limit then anyway.
 """
@@ -25,6 +29,9 @@ log = logs.get(__name__)
 
 # While more is coming, endings gather for this long: one write for hundreds.
 _GATHER_S = 0.002
+# A second batch is written at once only if it is large: small ones cost as much as large ones.
+_PAIR_BATCH = 1000
+_MIN_SECOND_BATCH = 500
 # An end that was refused is offered again after so long.
 _WRITE_AGAIN_S = 5.0
 
@@ -51,7 +58,8 @@ class WriteBehind:
         self._more_to_come = more_to_come
         self._wrote = wrote
         self._waiting: list[Ending] = []
-        self._writing: Sequence[Ending] = ()
+        self._writing: list[Sequence[Ending]] = []  # the oldest first
+        self._batch_over = asyncio.Event()
         self._added = asyncio.Event()
         self.blocked = BlockedEnds(writer, worker=worker, wrote=self._wrote_blocked, hand_back=self.add)
 
@@ -79,7 +87,7 @@ class WriteBehind:
     @property
     def unwritten(self) -> int:
         """How many wait for the writer; those that are blocked wait for another session."""
-        return len(self._waiting) + len(self._writing)
+        return len(self._waiting) + sum(map(len, self._writing))
 
     @property
     def full(self) -> bool:
@@ -90,22 +98,47 @@ class WriteBehind:
         unwritten = self.unwritten
         if unwritten == 0 or unwritten >= self._most:
             return unwritten > 0
-        oldest = (self._writing or self._waiting)[0]
+        oldest = (self._writing[0] if self._writing else self._waiting)[0]
         return time.monotonic() - oldest.since > self._longest
 
     async def run(self) -> None:
-        while True:
-            await self._added.wait()
-            self._added.clear()
-            if len(self._waiting) < self._batch and self._more_to_come() and not self.full:
-                await asyncio.sleep(_GATHER_S)
-            while self._waiting:
-                self._writing = self._waiting[: self._batch]
-                del self._waiting[: self._batch]
-                await self._write(self._writing)
-                self._writing = ()
-                self._wrote()
-            self._wrote()
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await self._added.wait()
+                self._added.clear()
+                if len(self._waiting) < self._batch and self._more_to_come() and not self.full:
+                    await asyncio.sleep(_GATHER_S)
+                while self._waiting:
+                    if self._writing and not self._may_write_second():
+                        self._batch_over.clear()
+                        await self._batch_over.wait()
+                        continue
+                    self._begin_batch(group)
+
+    def _may_write_second(self) -> bool:
+        if len(self._writing) > 1 or len(self._waiting) < _MIN_SECOND_BATCH or len(self.blocked):
+            return False
+        return self._writer.locks_own_rows_only(self._writing[0]) and self._may_pair()
+
+    def _may_pair(self) -> bool:
+        return self._writer.locks_own_rows_only(self._waiting[:_PAIR_BATCH])
+
+    def _begin_batch(self, group: asyncio.TaskGroup) -> None:
+        pairs = bool(self._writing) or (len(self._waiting) >= _PAIR_BATCH + _MIN_SECOND_BATCH and self._may_pair())
+        size = min(self._batch, _PAIR_BATCH) if pairs else self._batch
+        batch = self._waiting[:size]
+        del self._waiting[:size]
+        self._writing.append(batch)
+        group.create_task(self._write_batch(batch), name="write a batch of endings")
+
+    async def _write_batch(self, batch: Sequence[Ending]) -> None:
+        try:
+            await self._write(batch)
+        finally:
+            self._writing = [each for each in self._writing if each is not batch]
+            self._batch_over.set()
+            self._added.set()  # what came meanwhile
+        self._wrote()
 
     async def _write(self, batch: Sequence[Ending]) -> None:
         """Write a batch, for as long as it is ours to write: a database that is away for a moment loses nothing."""
