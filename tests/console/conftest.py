@@ -39,9 +39,9 @@ def site() -> Iterator[Site]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(site: Site) -> Iterator[Browser]:
-    # Of a module, not of the session: it has an event loop of its own, which tests of other modules would stumble over.
+    # Not of the session: it has an event loop of its own, which tests of other packages would stumble over.
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
