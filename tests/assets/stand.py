@@ -2,6 +2,7 @@
 
 import struct
 import zlib
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from fastapi import FastAPI
 from headrace.assets import routes
 from headrace.assets.config import FileConfig
 from headrace.assets.service import Files, Inspects
+from headrace.billing.granting import grant
+from headrace.billing.plans.model import FREE_PLAN
 from headrace.database import Database
 from headrace.edge.limits import LimitConfig
 from headrace.storage import Storage, StorageConfig
@@ -44,3 +47,19 @@ def folder(path: Path) -> Storage:
 def app(db: Database, served: Files) -> FastAPI:
     services = stand.services(db, limits=LimitConfig(per_minute=1_000_000, burst=1_000_000))
     return create_app(services, WebConfig(streamed_paths=routes.STREAMED), routers=[routes.create_router(served)])
+
+
+async def grant_features(db: Database, user_id: str, *features: dict[str, Any]) -> None:
+    """Give a user a plan with these features for two days."""
+    now = datetime.now(UTC)
+    async with db.transaction() as tx:
+        await grant(
+            tx,
+            user_id=user_id,
+            plan_id=FREE_PLAN,
+            subscription_id=None,
+            units=1,
+            period_start=now - timedelta(days=1),
+            period_end=now + timedelta(days=1),
+            features=list(features),
+        )

@@ -8,8 +8,6 @@ from typing import Any
 import httpx2
 
 from headrace.assets.service import Files
-from headrace.billing.granting import grant
-from headrace.billing.plans.model import FREE_PLAN
 from headrace.database import Database
 from tests.assets import stand
 from tests.assets.stand import png
@@ -21,18 +19,8 @@ async def served(
     db: Database, files: Files, *features: dict[str, Any], **config: Any
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Somebody whose plan says this, at an API with these settings."""
-    user_id, now = await edge.user(db, "ida"), datetime.now(UTC)
-    async with db.transaction() as tx:
-        await grant(
-            tx,
-            user_id=user_id,
-            plan_id=FREE_PLAN,
-            subscription_id=None,
-            units=1,
-            period_start=now - timedelta(days=1),
-            period_end=now + timedelta(days=1),
-            features=list(features),
-        )
+    user_id = await edge.user(db, "ida")
+    await stand.grant_features(db, user_id, *features)
     app = stand.app(db, stand.files(files.storage, files.inspector, files.scratch, **config))
     async with edge.client(app, Authorization=f"Bearer {user_id}") as ida:
         yield ida

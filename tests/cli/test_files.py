@@ -23,7 +23,9 @@ MIB = 1024 * 1024
 async def environment(db: Database, tmp_path: Path) -> AsyncIterator[dict[str, str]]:
     files: Files = stand.files(stand.folder(tmp_path / "files"), PlainInspector(), tmp_path / "scratch")
     async with served(stand.app(db, files)) as url:
-        yield {"HEADRACE_URL": url, "HEADRACE_API_KEY": await edge.user(db, "ada"), "PATH": "/usr/bin:/bin"}
+        ada = await edge.user(db, "ada")
+        await stand.grant_features(db, ada, {"feature": "max_file_bytes", "bytes": 2 << 30})
+        yield {"HEADRACE_URL": url, "HEADRACE_API_KEY": ada, "PATH": "/usr/bin:/bin"}
 
 
 async def headrace(environment: dict[str, str], folder: Path, *arguments: str) -> asyncio.subprocess.Process:
@@ -43,16 +45,12 @@ async def done(environment: dict[str, str], folder: Path, *arguments: str) -> tu
     return process.returncode, out.decode(), err.decode()
 
 
-LARGE_FILES = [{"feature": "max_file_bytes", "bytes": 2 << 30}]
-
-
 @pytest.mark.parametrize("size", [40 * MIB, pytest.param(1000 * MIB, marks=pytest.mark.slow)], ids=["40 MB", "1 GB"])
 @pytest.mark.timeout(600)
 async def test_a_killed_put_goes_on_where_it_was(
     environment: dict[str, str], db: Database, tmp_path: Path, size: int
 ) -> None:  # W-02
     (tmp_path / "big.png").write_bytes(png(tail=size))
-    await db.fetch_alone("UPDATE headrace.entitlements SET features_json = $1", LARGE_FILES)
     first = await headrace(environment, tmp_path, "put", "big.png")
     count = "SELECT count(*) AS parts, max(created_at) AS last FROM headrace.upload_parts"
     async with asyncio.timeout(300):
