@@ -8,8 +8,8 @@ from headrace.removal.errors import ClipUnreadable
 from headrace.removal.video.model import Clip
 from headrace.removal.video.planes import Layout, layout_of, working_format
 
-MOST_PIXELS = 8192 * 4352
-_MOST_FRAMES = 2_000_000
+MAX_PIXELS = 8192 * 4352
+_MAX_FRAMES = 2_000_000
 _MIN_SIDE_PX = 32  # pixels
 _FULL_COLOUR_RANGE = 2  # as FFmpeg numbers it
 
@@ -84,7 +84,7 @@ def probe(path: str) -> Facts:
         first = counted.first or _any_frame(path)
         if first is None or not counted.stamps:
             raise ClipUnreadable(f"{path} has no frame that can be decoded.")
-        if first.width * first.height > MOST_PIXELS or min(first.width, first.height) < _MIN_SIDE_PX:
+        if first.width * first.height > MAX_PIXELS or min(first.width, first.height) < _MIN_SIDE_PX:
             raise ClipUnreadable(f"{path} has frames of {first.width} x {first.height} pixels: too many, or too few.")
         context = stream.codec_context
         rate = Fraction(stream.average_rate or stream.guessed_rate or 25)
@@ -126,8 +126,8 @@ def _counted(container: Any, stream: Any, path: str) -> _Counted:
                 counted.stamps.append(packet.pts)
             if counted.first is None:
                 counted.first = _first(packet)
-            if len(counted.stamps) > _MOST_FRAMES:
-                raise ClipUnreadable(f"{path} has more than {_MOST_FRAMES:,} frames.")
+            if len(counted.stamps) > _MAX_FRAMES:
+                raise ClipUnreadable(f"{path} has more than {_MAX_FRAMES:,} frames.")
     except av.FFmpegError as exc:
         if not counted.stamps:
             raise ClipUnreadable(f"{path} could not be read: {exc}") from exc

@@ -17,7 +17,7 @@ _MIN_LETTERING_SEGMENTS = 30
 _MIN_LETTERING_PATHS = 4
 _MIN_BACKDROP_RATIO = 0.9
 _MIN_ROW_PARTS, _MIN_ROW_ASPECT_RATIO = 4, 4.0  # parts, and how much longer than wide they lie
-_MOST_PIXELS = 16_000_000  # of a picture that is looked into
+_MAX_PIXELS = 16_000_000  # of a picture that is looked into
 _MIN_OPAQUE_LEVELS = 217  # of 255: letters of an opaque logo are smooth at their edges alone
 _UNREADABLE = (
     TypeError, ValueError, AttributeError, KeyError, OSError, NotImplementedError, MemoryError, PikepdfError,
@@ -102,7 +102,7 @@ def _picture_look(pdf: pikepdf.Pdf, leaf: Placed) -> PictureLook:
     try:
         image = pdf.get_object(leaf.drawing.picture)
         mask = image.get("/SMask")
-        if any(int(each.Width) * int(each.Height) > _MOST_PIXELS for each in (image, mask) if each is not None):
+        if any(int(each.Width) * int(each.Height) > _MAX_PIXELS for each in (image, mask) if each is not None):
             return PictureLook(leaf.alpha)
         visible = None if mask is None else _pixels(mask)
         return PictureLook(leaf.alpha * _mask_alpha(visible), _is_pale_picture(image, visible))

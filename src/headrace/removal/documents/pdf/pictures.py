@@ -10,7 +10,7 @@ import pikepdf
 from pikepdf.exceptions import PikepdfError
 from PIL import Image, JpegImagePlugin
 
-_MOST_PIXELS = 120_000_000
+_MAX_PIXELS = 120_000_000
 _BROKEN = (
     TypeError, ValueError, AttributeError, KeyError, IndexError, OSError, NotImplementedError, SyntaxError,
     PikepdfError, zlib.error, Image.DecompressionBombError,
@@ -24,7 +24,7 @@ class Unreadable(Exception):
 def decoded(image: Any, *, longest: int | None = None) -> Any:
     """Grey or RGB, 8 bits each; no side longer than ``longest``. Raises ``Unreadable``."""
     try:
-        if int(image.Width) * int(image.Height) > _MOST_PIXELS or "/Decode" in image or "/ImageMask" in image:
+        if int(image.Width) * int(image.Height) > _MAX_PIXELS or "/Decode" in image or "/ImageMask" in image:
             raise Unreadable
         opened = _opened(image)
         if longest is not None:

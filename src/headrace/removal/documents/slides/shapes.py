@@ -18,7 +18,7 @@ from headrace.removal.report import Box
 
 _SHAPES = (f"{P}sp", f"{P}pic", f"{P}grpSp", f"{P}graphicFrame", f"{P}cxnSp", f"{MC}AlternateContent")
 _WHOLE_MILLIPERCENT = 100_000.0  # the format's whole, in thousandths of a percent
-_MOST_PICTURE_BYTES = 64 * 1024**2
+_MAX_PICTURE_BYTES = 64 * 1024**2
 _MARGIN_RATIO, _CENTRE_RATIO, _MIN_BACKDROP_RATIO = 0.12, 0.2, 0.9
 _MIN_PALE_RATIO, _MIN_WHITE_RATIO = 0.6, 0.97
 _MIN_WASHOUT_MILLIPERCENT = 50_000  # brightness that PowerPoint calls "washout" is 70,000
@@ -282,7 +282,7 @@ def _picture_alpha(package: Package, part: str) -> float:
     from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(package.read(part, limit=_MOST_PICTURE_BYTES))) as image:
+        with Image.open(io.BytesIO(package.read(part, limit=_MAX_PICTURE_BYTES))) as image:
             if image.mode not in ("RGBA", "LA", "PA"):
                 return 1.0
             image.thumbnail((512, 512))
