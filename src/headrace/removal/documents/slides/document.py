@@ -44,9 +44,8 @@ class SlidesDocument:
         """Write the result without what was chosen, and hold it against the original. Raises ``NotCleaned``."""
         shapes = _shapes(self._found, chosen, order, self.warnings)
         if not shapes:
-            raise NotCleaned(
-                FailureCode.NO_MARK, "The mark is on a layout or master that other slides share: order all slides."
-            )
+            reason = "No mark is on these slides only. If it is on a layout or a master, order all slides."
+            raise NotCleaned(FailureCode.NO_MARK, reason)
         _write(self._package, shapes, result)
         progress(_WRITTEN_PERCENT)
         return check(self._source, result, shapes)
