@@ -271,6 +271,9 @@ class Database:
                     await borrowed.roll_back()
             except TimeoutError:
                 await self._end_session(borrowed.connection)
+        # The session may not have ended yet: the pool would reset it, which is logged as an error.
+        if _is_open(borrowed.connection) and borrowed.connection.is_in_transaction():
+            borrowed.connection.terminate()
         await self._release(borrowed.connection)
 
     async def _end_session(self, connection: "_Connection") -> None:

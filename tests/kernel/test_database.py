@@ -149,6 +149,28 @@ async def own(database_url: str) -> AsyncIterator[Database]:
         yield db
 
 
+async def test_a_rollback_that_is_given_up_leaves_no_error_in_the_log(
+    own: Database, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a process that was stopped for longer than a rollback may take, and whose session has not ended yet."""
+    logs.configure(format="json", level="ERROR")
+
+    async def too_late(_: _Borrowed) -> None:
+        raise TimeoutError
+
+    async def not_yet(*_: object) -> None: ...
+
+    monkeypatch.setattr(_Borrowed, "roll_back", too_late)
+    monkeypatch.setattr(Database, "_end_session", not_yet)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            async with own.transaction() as tx:
+                await tx.execute("SELECT 1")
+                raise ZeroDivisionError
+    assert [dict(row) for row in await own.fetch_alone("SELECT 7 AS n")] == [{"n": 7}]
+    assert capfd.readouterr().err == ""
+
+
 async def test_a_transaction_that_is_canceled_again_and_again_is_rolled_back_without_an_error_in_the_log(
     own: Database, capfd: pytest.CaptureFixture[str]
 ) -> None:
