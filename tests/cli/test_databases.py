@@ -68,3 +68,16 @@ def test_what_cannot_be_is_refused_in_a_line(call: Call, migrated: Place) -> Non
         roles = connection.execute("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY oid LIMIT 1").fetchall()
     foreign = call("database", "schema", roles[0][0], "--new-password", settings=migrated.settings)
     assert (foreign.code, "was not made by this command" in foreign.complaint) == (2, True)
+
+
+def test_two_indexes_are_dropped_and_made_again(call: Call, migrated: Place) -> None:
+    def shown(*options: str) -> list[bool]:
+        done = call("database", "indexes", *options, "--json", settings=migrated.settings)
+        assert done.code == 0, done.err
+        return [each["bytes"] is not None for each in json.loads(done.out)]
+
+    assert shown() == [True, True]
+    assert shown("--lean") == [False, False]
+    assert "dropped" in call("database", "indexes", settings=migrated.settings).out
+    assert shown("--full") == [True, True]
+    assert call("database", "indexes", "--lean", "--full", settings=migrated.settings).code != 0

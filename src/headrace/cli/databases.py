@@ -13,11 +13,13 @@ import typer
 from headrace import audit, migrations
 from headrace.assembly.deployment import Deployment, database_of
 from headrace.audit import Action, Resource, ResourceType
-from headrace.cli.output import LOOKING, Json, out, print_done, print_json, progress
+from headrace.cli.output import LOOKING, Json, out, print_done, print_json, print_table, progress
 from headrace.cli.session import load_settings, operator, run
 from headrace.database import Database, Tx
 from headrace.embedded_postgres import programs
 from headrace.errors import Conflict, Denied, Invalid, Unavailable
+from headrace.migrations import lean as lean_indexes
+from headrace.migrations.lean import IndexState
 
 app = typer.Typer(
     help="The database: its address, psql and pg_dump for it, and room in it for your own tables.", no_args_is_help=True
@@ -196,3 +198,31 @@ def _as(role: str, password: str, address: str) -> str:
     parts = urlsplit(address)
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit(parts._replace(netloc=f"{role}:{quote(password)}@{host}"))
+
+
+@app.command()
+def indexes(
+    lean: Annotated[bool, typer.Option("--lean", help="Drop the two that every end of a task must update.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Make them again.")] = False,
+    json: Json = False,
+) -> None:
+    """Show, drop or make again the two indexes of tasks by status. Without them each end of a task costs PostgreSQL
+    less, and lists by status read more rows (docs/why/engine.md)."""
+    if lean and full:
+        raise Invalid("Choose --lean or --full.")
+    with (
+        progress(LOOKING) as report,
+        database_of(load_settings(), role="indexes", report=report) as deployment,
+    ):
+        verb = lean_indexes.drop if lean else lean_indexes.restore if full else lean_indexes.read
+        states = run(verb(deployment.owner))
+    if json:
+        print_json([{"name": each.name, "bytes": each.bytes, "valid": each.valid} for each in states])
+        return
+    print_table(("index", "size"), [(each.name, _size(each)) for each in states])
+
+
+def _size(index: IndexState) -> str:
+    if index.bytes is None:
+        return "dropped"
+    return f"{index.bytes / 1024**2:,.1f} MB" if index.valid else "not valid: make it again with --full"
