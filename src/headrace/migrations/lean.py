@@ -61,7 +61,7 @@ async def drop(config: DatabaseConfig) -> list[IndexState]:
 
 
 async def restore(config: DatabaseConfig) -> list[IndexState]:
-    """Make both again, without blocking reads or writes. Idempotent; replaces an invalid index of an interrupted run."""
+    """Make both again, without blocking reads or writes. Idempotent. Replaces an index that an interrupted run left."""
     async with connect_alone(config) as connection:
         await connection.execute(_LIMITS)
         try:
