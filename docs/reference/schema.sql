@@ -876,6 +876,27 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.sessions TO headrace_app;
 COMMENT ON TABLE headrace.sessions IS 'People who are logged in. The token itself is only in the cookie.';
 COMMENT ON COLUMN headrace.sessions.token_hash IS 'SHA-256 of the token.';
 
+CREATE TABLE headrace.statistics_durations (
+  minute timestamptz NOT NULL,
+  task_type varchar(255) NOT NULL,
+  number bigint NOT NULL,
+  waited_classes smallint[] NOT NULL,
+  waited_counts bigint[] NOT NULL,
+  longest_wait double precision NOT NULL,
+  ran_classes smallint[] NOT NULL,
+  ran_counts bigint[] NOT NULL,
+  longest_run double precision NOT NULL,
+  CONSTRAINT statistics_durations_pkey PRIMARY KEY (minute, task_type),
+  CONSTRAINT fk_statistics_durations_minute FOREIGN KEY (minute) REFERENCES headrace.statistics_minutes(minute) ON DELETE CASCADE,
+  CONSTRAINT ck_statistics_durations_number CHECK ((number > 0))
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.statistics_durations TO headrace_app;
+COMMENT ON TABLE headrace.statistics_durations IS 'How long tasks waited and ran that ended in a minute, counted in classes; admin/statistics/model.py has their bounds.';
+COMMENT ON COLUMN headrace.statistics_durations.task_type IS 'Empty: all types together.';
+COMMENT ON COLUMN headrace.statistics_durations.waited_classes IS 'Before the last attempt began; only classes with a task.';
+COMMENT ON COLUMN headrace.statistics_durations.longest_wait IS 'In seconds, exact: no percentile is above it.';
+COMMENT ON COLUMN headrace.statistics_durations.ran_classes IS 'How long the last attempt took.';
+
 CREATE TABLE headrace.statistics_minutes (
   minute timestamptz NOT NULL,
   workers integer,
@@ -885,6 +906,7 @@ CREATE TABLE headrace.statistics_minutes (
   measured_at timestamptz NOT NULL DEFAULT now(),
   oldest_xid bigint,
   next_xid bigint,
+  slots_busy integer,
   CONSTRAINT statistics_minutes_pkey PRIMARY KEY (minute),
   CONSTRAINT ck_statistics_minutes_minute CHECK ((((EXTRACT(epoch FROM minute))::bigint % (60)::bigint) = 0)),
   CONSTRAINT ck_statistics_minutes_workers CHECK (((workers IS NULL) = (slots IS NULL)))
@@ -893,10 +915,11 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.statistics_minutes TO headrace_
 COMMENT ON TABLE headrace.statistics_minutes IS 'One row for each minute that is over: whoever inserts it measures the minute.';
 COMMENT ON COLUMN headrace.statistics_minutes.workers IS 'That were alive; null if nobody looked while it was so.';
 COMMENT ON COLUMN headrace.statistics_minutes.slots IS 'How many tasks they may run at once.';
-COMMENT ON COLUMN headrace.statistics_minutes.waited IS 'Tasks that ended, by how long they had waited when their last attempt began; operations/statistics/model.py has the bounds.';
-COMMENT ON COLUMN headrace.statistics_minutes.ran IS 'The same tasks, by how long that attempt took.';
+COMMENT ON COLUMN headrace.statistics_minutes.waited IS 'Unused: statistics_durations has them.';
+COMMENT ON COLUMN headrace.statistics_minutes.ran IS 'Unused: statistics_durations has them.';
 COMMENT ON COLUMN headrace.statistics_minutes.oldest_xid IS 'The oldest transaction that was open when the minute was measured.';
 COMMENT ON COLUMN headrace.statistics_minutes.next_xid IS 'The first transaction that had not begun when the minute was measured.';
+COMMENT ON COLUMN headrace.statistics_minutes.slots_busy IS 'How many of the slots had a task.';
 
 CREATE TABLE headrace.statistics_queues (
   minute timestamptz NOT NULL,
@@ -909,6 +932,7 @@ CREATE TABLE headrace.statistics_queues (
   delayed bigint,
   running bigint,
   oldest_seconds double precision,
+  needs_input bigint DEFAULT 0,
   CONSTRAINT statistics_queues_pkey PRIMARY KEY (minute, queue),
   CONSTRAINT fk_statistics_queues_minute FOREIGN KEY (minute) REFERENCES headrace.statistics_minutes(minute) ON DELETE CASCADE,
   CONSTRAINT ck_statistics_queues_counts CHECK ((LEAST(submitted, succeeded, failed, canceled) >= 0))
@@ -917,6 +941,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.statistics_queues TO headrace_a
 COMMENT ON TABLE headrace.statistics_queues IS 'What happened in a queue in a minute; no row where nothing did and nothing was there.';
 COMMENT ON COLUMN headrace.statistics_queues.waiting IS 'When the minute was measured, up to a bound; null if nobody looked while it was so.';
 COMMENT ON COLUMN headrace.statistics_queues.oldest_seconds IS 'For how long the first of those that are due has waited.';
+COMMENT ON COLUMN headrace.statistics_queues.needs_input IS 'Of the failed: removals with a question to their owner, or without a mark.';
 
 CREATE TABLE headrace.subscriptions (
   id varchar(64) NOT NULL,

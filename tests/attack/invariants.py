@@ -304,6 +304,7 @@ NOT_READ = {
     "plans": "single rows with a version; what was bought of one has its own copy",
     "queues": "what people said of queues; nothing follows from it",
     "bulk_actions": "how far an action came; its counters may count a row again after a crash, what it does never is",
+    "statistics_durations": "for plots: tests/admin/test_statistics.py compares the percentiles with exact ones",
     "statistics_minutes": "for plots: a minute may be missing, tests/admin/test_statistics.py reads what is there",
     "statistics_queues": "the same",
     "rate_limits": "unlogged: a crash empties it, and it may be behind",

@@ -286,10 +286,10 @@ def test_statistics_say_what_was_done(headrace: Headrace, migrated: Place) -> No
         migrated,
         "WITH measured AS (INSERT INTO headrace.statistics_minutes (minute, waited, ran) "
         "VALUES (date_trunc('minute', now()) - interval '2 minutes', '{}', '{}') RETURNING minute) "
-        "INSERT INTO headrace.statistics_queues (minute, queue, submitted, succeeded, failed) "
-        "SELECT minute, 'default', 5, 3, 1 FROM measured",
+        "INSERT INTO headrace.statistics_queues (minute, queue, submitted, succeeded, failed, needs_input) "
+        "SELECT minute, 'default', 5, 3, 2, 1 FROM measured",
     )
-    assert headrace("stats", "--range", "day").out.splitlines()[1].split() == ["5", "3", "1", "0"]
+    assert headrace("stats", "--range", "day").out.splitlines()[1].split() == ["5", "3", "2", "1", "0"]
     assert json.loads(headrace("stats", "--json").out)["points"][0]["submitted"] == 5
 
 

@@ -246,6 +246,17 @@ ROWS: dict[str, Values] = {
     },
     "statistics_minutes": {"minute": MINUTE, "waited": [], "ran": []},
     "statistics_queues": {"minute": MINUTE, "queue": "default"},
+    "statistics_durations": {
+        "minute": MINUTE,
+        "task_type": "work",
+        "number": 1,
+        "waited_classes": [0],
+        "waited_counts": [1],
+        "longest_wait": 0.0,
+        "ran_classes": [0],
+        "ran_counts": [1],
+        "longest_run": 0.0,
+    },
     "tech_risk_ledger": {
         "risk_id": "R-1",
         "category": "LICENSE",

@@ -248,6 +248,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("bulk_actions", {"user_id": "u_none"}, "fk_bulk_actions_users_user_id"),
     ("statistics_minutes", {"minute": NOW.replace(second=7)}, "ck_statistics_minutes_minute"),
     ("statistics_minutes", {"workers": 1}, "ck_statistics_minutes_workers"),
+    ("statistics_durations", {"number": 0}, "ck_statistics_durations_number"),
     ("statistics_queues", {"failed": -1}, "ck_statistics_queues_counts"),
     ("webhook_queue", {"attempt": 0}, "ck_webhook_queue_attempt"),
     ("webhook_queue", {"failures": -1}, "ck_webhook_queue_failures"),

@@ -45,7 +45,7 @@ export const keys = {
   },
   operators: {
     overview: ["operators", "overview"],
-    statistics: (range: string) => ["operators", "statistics", range],
+    statistics: (range: string, type: string) => ["operators", "statistics", range, type],
   },
   outbox: {
     all: ["outbox"],

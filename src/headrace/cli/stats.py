@@ -10,7 +10,8 @@ from headrace.cli.requests import Api
 from headrace.cli.showing import when
 from headrace.cli.words import one_of
 
-_COUNTED = ("submitted", "succeeded", "failed", "canceled")
+_COUNTED = ("submitted", "succeeded", "failed", "needs_input", "canceled")
+_HEADS = ("submitted", "succeeded", "failed", "of them questions", "canceled")
 
 
 def stats(
@@ -18,13 +19,18 @@ def stats(
         str,
         one_of("--range", offered=("hour", "day", "week"), help="How far back: by minutes, tens of them, or hours."),
     ] = "hour",
+    task_type: Annotated[str | None, typer.Option("--type", help="Durations of this task type only.")] = None,
     every: Annotated[bool, typer.Option("--every", help="Every step, not only the sums.")] = False,
     json: Json = False,
 ) -> None:
     """Throughput, failures, queue depth and latency of the last hour, day or week."""
 
     async def act(api: Api) -> Any:
-        return await api.ask("GET", path("admin", "statistics"), params={"range": range_})
+        return await api.ask(
+            "GET",
+            path("admin", "statistics"),
+            params={"range": range_} | ({} if task_type is None else {"task_type": task_type}),
+        )
 
     rows = perform("stats", act)
     if json:
@@ -35,7 +41,7 @@ def stats(
         out.print("Nothing was measured yet: figures are kept once a minute while an API or a scheduler runs.")
         return
     sums = {name: sum(point[name] for point in points) for name in _COUNTED}
-    print_table(("the last " + range_, *_COUNTED), [("", *(f"{sums[name]:,}" for name in _COUNTED))])
+    print_table(("the last " + range_, *_HEADS), [("", *(f"{sums[name]:,}" for name in _COUNTED))])
     print_table(
         ("queue", "ended", "failed", "waiting now"),
         [
@@ -45,7 +51,7 @@ def stats(
     )
     if every:
         print_table(
-            ("from", *_COUNTED, "waiting", "waited p95", "ran p95"),
+            ("from", *_HEADS, "waiting", "waited p95", "ran p95"),
             [
                 (
                     when(point["at"]),

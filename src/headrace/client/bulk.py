@@ -84,7 +84,16 @@ class Operations(Verbs):
         """Queues, workers and findings at a glance."""
         return Overview.of(await self._get("/v1/admin/overview"))
 
-    async def statistics(self, range: str = "hour") -> tuple[StatisticsStep, ...]:  # noqa: A002 - the API's word
-        """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals."""
-        answer = await self._get("/v1/admin/statistics", {"range": range})
+    async def statistics(
+        self,
+        range: str = "hour",  # noqa: A002 - the API's word
+        *,
+        task_type: str | None = None,
+    ) -> tuple[StatisticsStep, ...]:
+        """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals.
+
+        ``task_type`` narrows the durations to one type.
+        """
+        params = {"range": range} if task_type is None else {"range": range, "task_type": task_type}
+        answer = await self._get("/v1/admin/statistics", params)
         return tuple(StatisticsStep.of(point) for point in answer["points"])

@@ -2,7 +2,7 @@ import { SegmentedControl, SimpleGrid, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { lazy, type ReactNode, Suspense } from "react";
 import { Link } from "react-router";
-import { type AlarmOut, api, data, keys, type OverviewOut, type Range } from "../../api";
+import { type AlarmOut, api, data, keys, type OverviewOut, query, type Range } from "../../api";
 import {
   Empty,
   IconActivity,
@@ -23,7 +23,7 @@ import { checkTexts, overviewTexts } from "./overview.texts";
 import { totals } from "./steps";
 
 const Plots = lazy(() => import("./Plots"));
-const DEFAULTS = { range: "hour" };
+const DEFAULTS = { range: "hour", type: "" };
 
 /** What runs, what waits and why, what failed, and what wants attention. */
 export default function OverviewPage() {
@@ -36,8 +36,9 @@ export default function OverviewPage() {
     refetchInterval: pollEvery(5000),
   });
   const statistics = useQuery({
-    queryKey: keys.operators.statistics(range),
-    queryFn: () => data(api.GET("/v1/admin/statistics", { params: { query: { range } } })),
+    queryKey: keys.operators.statistics(range, values.type),
+    queryFn: () =>
+      data(api.GET("/v1/admin/statistics", { params: { query: query({ range, task_type: values.type }) } })),
     refetchInterval: 20_000,
     placeholderData: (before) => before,
   });
@@ -65,7 +66,7 @@ export default function OverviewPage() {
         {(found) =>
           found.points.length > 0 ? (
             <Suspense fallback={<Loading lines={6} />}>
-              <Plots statistics={found} />
+              <Plots statistics={found} onType={(type) => set({ type })} />
             </Suspense>
           ) : (
             <NothingYet />

@@ -1,17 +1,23 @@
 import "@mantine/charts/styles.layer.css";
 import { AreaChart, BarChart, LineChart } from "@mantine/charts";
-import { SimpleGrid } from "@mantine/core";
+import { Select, SimpleGrid } from "@mantine/core";
 import type { StatisticsRangeOut } from "../../api";
 import { Panel } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { overviewTexts } from "./overview.texts";
-import { type Step, stepsOf } from "./steps";
+import { failuresOf, type Step, stepsOf } from "./steps";
 
 const HEIGHT = 230;
 const TONES = ["active", "warn", "good", "bad", "neutral"];
 
 /** Four plots over the same time: what ended, what waits, how long it took, and how much of the crew was busy. */
-export default function Plots({ statistics }: { statistics: StatisticsRangeOut }) {
+export default function Plots({
+  statistics,
+  onType,
+}: {
+  statistics: StatisticsRangeOut;
+  onType: (type: string) => void;
+}) {
   const t = useText(overviewTexts);
   const language = useLanguage();
   const steps = stepsOf(statistics);
@@ -28,7 +34,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
     dataKey: "label",
     withLegend: true,
     withDots: false,
-    curveType: "monotone" as const,
+    curveType: "stepAfter" as const,
     tickLine: "none" as const,
     gridAxis: "x" as const,
     legendProps: { verticalAlign: "bottom" as const, height: 44 },
@@ -39,9 +45,10 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
   const labelled = (make: (step: Step, index: number) => Record<string, number | null | undefined>) =>
     steps.map((step, index) => ({ label: tick(step.time), ...make(step, index) }));
   const [done, failed, canceled] = [t("succeeded"), t("failed"), t("canceled")];
+  const asked = t("needsInput");
   const [waiting, delayed] = [t("waiting"), t("delayed")];
   const [p50, p95, wait95] = [t("runP50"), t("runP95"), t("waitP95")];
-  const [running, slots] = [t("running"), t("slots")];
+  const [running, slots] = [t("slotsBusy"), t("slots")];
   const rows = new Map(statistics.points.map((point, index) => [Date.parse(point.at), index]));
   const queues = statistics.queues.slice(0, TONES.length);
   return (
@@ -50,10 +57,16 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
         <BarChart
           {...shared}
           type="stacked"
-          data={labelled((step) => ({ [done]: step.succeeded, [failed]: step.failed, [canceled]: step.canceled }))}
+          data={labelled((step) => ({
+            [done]: step.succeeded,
+            [failed]: failuresOf(step),
+            [asked]: step.needs_input,
+            [canceled]: step.canceled,
+          }))}
           series={[
             { name: done, color: "var(--good-ink)" },
             { name: failed, color: "var(--bad-ink)" },
+            { name: asked, color: "var(--warn-ink)" },
             { name: canceled, color: "var(--neutral-ink)" },
           ]}
           valueFormatter={whole}
@@ -87,7 +100,22 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
           yAxisProps={{ allowDecimals: false }}
         />
       </Panel>
-      <Panel title={t("latency")} text={t("latencyText")}>
+      <Panel
+        title={t("latency")}
+        text={t("latencyText")}
+        actions={
+          <Select
+            size="xs"
+            aria-label={t("latencyType")}
+            placeholder={t("allTypes")}
+            data={statistics.types}
+            value={statistics.task_type}
+            onChange={(type) => onType(type ?? "")}
+            clearable
+            searchable
+          />
+        }
+      >
         <LineChart
           {...shared}
           connectNulls={false}
@@ -105,7 +133,7 @@ export default function Plots({ statistics }: { statistics: StatisticsRangeOut }
         <AreaChart
           {...shared}
           connectNulls={false}
-          data={labelled((step) => ({ [slots]: step.slots, [running]: step.running }))}
+          data={labelled((step) => ({ [slots]: step.slots, [running]: step.slots_busy }))}
           series={[
             { name: slots, color: "var(--neutral-ink)" },
             { name: running, color: "var(--active-ink)" },

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { StatisticsRangeOut } from "../../api";
 import { stepsOf, totals } from "./steps";
 
-const point = { submitted: 3, succeeded: 2, failed: 1, canceled: 0 };
+const point = { submitted: 3, succeeded: 2, failed: 2, needs_input: 1, canceled: 0 };
 const statistics = {
   range: "hour",
   since: "2026-03-01T12:00:00Z",
@@ -15,7 +15,7 @@ const statistics = {
   queues: [],
 } as unknown as StatisticsRangeOut;
 
-it("leaves a gap without measurements, and ends with the last measurement", () => {
-  expect(stepsOf(statistics).map((step) => step.failed)).toEqual([undefined, 1, undefined, 1]);
-  expect(totals(statistics)).toEqual({ ended: 6, failed: 2, submitted: 6 });
+it("leaves a gap without measurements, and counts no question to an owner as a failure", () => {
+  expect(stepsOf(statistics).map((step) => step.failed)).toEqual([undefined, 2, undefined, 2]);
+  expect(totals(statistics)).toEqual({ ended: 8, failed: 2, submitted: 6 });
 });

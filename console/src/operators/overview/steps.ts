@@ -20,12 +20,17 @@ export function stepsOf(statistics: StatisticsRangeOut): Step[] {
   return steps;
 }
 
+/** Failures of the service: a removal with a question to its owner, or without a mark, is none. */
+export function failuresOf(point: Partial<Pick<PointOut, "failed" | "needs_input">>): number | undefined {
+  return point.failed === undefined ? undefined : point.failed - (point.needs_input ?? 0);
+}
+
 /** What ended over all steps. */
 export function totals(statistics: StatisticsRangeOut): { ended: number; failed: number; submitted: number } {
   let [ended, failed, submitted] = [0, 0, 0];
   for (const point of statistics.points) {
     ended += point.succeeded + point.failed + point.canceled;
-    failed += point.failed;
+    failed += failuresOf(point) ?? 0;
     submitted += point.submitted;
   }
   return { ended, failed, submitted };

@@ -47,13 +47,21 @@ async def get_statistics(
     caller: Admin,  # noqa: ARG001 - asked for to be let in
     db: Db,
     range: Annotated[Range, Query(description="How far back.")] = Range.HOUR,  # noqa: A002 - the parameter's name
+    task_type: Annotated[
+        str | None,
+        Query(
+            description="Narrows the percentiles to one task type; counts stay those of all.",
+            min_length=1,
+            max_length=255,
+        ),
+    ] = None,
 ) -> StatisticsRangeOut:
     """Throughput, failures, queue depth and latency of the last hour (by minute), day (by ten) or week (by hour).
 
     Kept in the database by the processes themselves, once a minute: no Prometheus is needed.
     """
     async with db.transaction(readonly=True) as tx:
-        return StatisticsRangeOut.of(await read_statistics(tx, range))
+        return StatisticsRangeOut.of(await read_statistics(tx, range, task_type=task_type))
 
 
 @router.get("/settings", response_model=Page[SettingOut], summary="List settings")

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from headrace.admin.doctor import Verdict
 from headrace.admin.overview.model import Overview, ShownSetting, WorkerCounts
-from headrace.admin.statistics.model import Point, QueueSeries, Range, Statistics, quantile
+from headrace.admin.statistics.model import Point, QueueSeries, Range, Statistics
 from headrace.tasks.queue_schemas import QueueOut
 
 
@@ -25,7 +25,7 @@ class CrewOut(BaseModel):
     alive: int
     silent: int = Field(description="Without a heartbeat for longer than their lease: other workers take their tasks.")
     stopping: int
-    slots: int = Field(description="How many tasks those that take work may run at once.")
+    slots: int = Field(description="How many tasks may run at once; a stopping worker counts with those it still runs.")
     running: int
 
     @classmethod
@@ -87,6 +87,9 @@ class PointOut(BaseModel):
     submitted: int
     succeeded: int
     failed: int
+    needs_input: int = Field(
+        description="Of `failed`: removals that ended with a question to their owner, or found no mark."
+    )
     canceled: int
     waiting: int | None = Field(description="The most at any minute; counting ends at a bound.")
     delayed: int | None
@@ -94,10 +97,17 @@ class PointOut(BaseModel):
     oldest_waiting_seconds: float | None
     workers: float | None
     slots: float | None
-    wait_p50: float | None = Field(description="Median wait in seconds of the tasks that ended.")
+    slots_busy: float | None = Field(
+        description="Slots with a task; `running` also counts tasks that a worker fetched early."
+    )
+    wait_p50: float | None = Field(
+        description="Median wait in seconds of the tasks that ended. Percentiles are at most 1 % off the exact ones."
+    )
     wait_p95: float | None
     run_p50: float | None = Field(description="Median run time in seconds of the tasks that ended.")
     run_p95: float | None
+    wait_max: float | None = Field(description="The longest wait; no percentile is above it.")
+    run_max: float | None
 
     @classmethod
     def of(cls, point: Point) -> Self:
@@ -106,6 +116,7 @@ class PointOut(BaseModel):
             submitted=point.submitted,
             succeeded=point.succeeded,
             failed=point.failed,
+            needs_input=point.needs_input,
             canceled=point.canceled,
             waiting=point.waiting,
             delayed=point.delayed,
@@ -113,10 +124,13 @@ class PointOut(BaseModel):
             oldest_waiting_seconds=point.oldest_seconds,
             workers=point.workers,
             slots=point.slots,
-            wait_p50=quantile(point.waited, 0.5),
-            wait_p95=quantile(point.waited, 0.95),
-            run_p50=quantile(point.ran, 0.5),
-            run_p95=quantile(point.ran, 0.95),
+            slots_busy=point.slots_busy,
+            wait_p50=point.waited.quantile(0.5),
+            wait_p95=point.waited.quantile(0.95),
+            run_p50=point.ran.quantile(0.5),
+            run_p95=point.ran.quantile(0.95),
+            wait_max=point.waited.longest,
+            run_max=point.ran.longest,
         )
 
 
@@ -142,6 +156,8 @@ class StatisticsRangeOut(BaseModel):
     step_seconds: int
     points: list[PointOut]
     queues: list[QueueSeriesOut] = Field(description="The busiest, at most eight.")
+    task_type: str | None = Field(description="The task type of the percentiles; null is all types together.")
+    types: list[str] = Field(description="Task types that ended in this time, the most frequent first, at most 50.")
 
     @classmethod
     def of(cls, statistics: Statistics) -> Self:
@@ -152,6 +168,8 @@ class StatisticsRangeOut(BaseModel):
             step_seconds=int(statistics.range.step.total_seconds()),
             points=[PointOut.of(point) for point in statistics.points],
             queues=[QueueSeriesOut.of(series) for series in statistics.queues],
+            task_type=statistics.task_type,
+            types=list(statistics.types),
         )
 
 

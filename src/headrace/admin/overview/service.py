@@ -17,7 +17,8 @@ _CACHE_SECONDS = 20.0
 COUNT_WORKERS = """
 SELECT count(*) FILTER (WHERE alive) AS alive, count(*) FILTER (WHERE NOT alive) AS silent,
        count(*) FILTER (WHERE alive AND stopping_at IS NOT NULL) AS stopping,
-       coalesce(sum(concurrency) FILTER (WHERE alive AND stopping_at IS NULL), 0) AS slots,
+       coalesce(sum(CASE WHEN stopping_at IS NULL THEN greatest(concurrency, running) ELSE running END)
+                FILTER (WHERE alive), 0) AS slots,
        coalesce(sum(running) FILTER (WHERE alive), 0) AS running
 FROM (
   SELECT *, heartbeat_at + lease >= now() AS alive FROM headrace.workers WHERE ended_at IS NULL

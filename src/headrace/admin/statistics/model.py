@@ -5,15 +5,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import accumulate
+from math import ceil
 
 MINUTE = timedelta(minutes=1)
 KEEP = timedelta(days=8)  # a week, and the period before it
 
-# Upper bounds of a histogram's classes, in seconds; the last class has none. Fixed: old rows are read with them, too.
-BOUNDS = (
-    0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
-    3600.0, 21600.0, 86400.0,
-)  # fmt: skip
+# Durations are counted in classes whose bounds grow by a fixed ratio: the middle of a class is at most this far from
+# each duration in it. Fixed: old rows are read with them, too.
+MAX_RELATIVE_ERROR = 0.01
+CLASS_RATIO = (1 + MAX_RELATIVE_ERROR) / (1 - MAX_RELATIVE_ERROR)
+SHORTEST_SECONDS = 0.001  # class 0 holds everything up to here
+ALL_TYPES = ""
+
+# A removal that ends with one of these asks its owner something, or had nothing to remove: no failure of the service.
+INPUT_CODES = ("NO_MARK", "NEEDS_REVIEW", "POOR_RESULT", "SIGNED")
 
 
 class Range(StrEnum):
@@ -33,6 +38,29 @@ class Range(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Durations:
+    """How many tasks had a duration of each class, and the longest of them in seconds."""
+
+    classes: Sequence[int] = ()
+    counts: Sequence[int] = ()
+    longest: float | None = None
+
+    def quantile(self, share: float) -> float | None:
+        """The duration in seconds that this share of the tasks did not exceed; None without a task.
+
+        At most ``MAX_RELATIVE_ERROR`` off the exact one (or below ``SHORTEST_SECONDS``), and never above the longest.
+        """
+        if self.longest is None:
+            return None
+        rank = max(ceil(share * sum(self.counts)), 1)
+        for position, reached in zip(self.classes, accumulate(self.counts), strict=True):
+            if reached >= rank:
+                middle = SHORTEST_SECONDS * 2 * CLASS_RATIO**position / (CLASS_RATIO + 1)
+                return max(min(middle, self.longest), 0.0)
+        return self.longest
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One step. Counts are sums over it; samples (``waiting`` and after) are None without a measurement.
     Of waiting the maximum is shown, of the others the mean."""
@@ -48,8 +76,10 @@ class Point:
     oldest_seconds: float | None
     workers: float | None
     slots: float | None
-    waited: Sequence[int] = ()
-    ran: Sequence[int] = ()
+    needs_input: int = 0
+    slots_busy: float | None = None
+    waited: Durations = Durations()
+    ran: Durations = Durations()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +101,5 @@ class Statistics:
     until: datetime
     points: Sequence[Point]
     queues: Sequence[QueueSeries]
-
-
-def quantile(counts: Sequence[int], share: float) -> float | None:
-    """The value in seconds that this share of a histogram lies below, as near as its classes tell; None of nothing."""
-    total = sum(counts)
-    if total == 0:
-        return None
-    wanted = share * total
-    for position, reached in enumerate(accumulate(counts)):
-        if reached >= wanted and counts[position]:
-            if position == len(BOUNDS):
-                return BOUNDS[-1]
-            low = BOUNDS[position - 1] if position else 0.0
-            within = (wanted - (reached - counts[position])) / counts[position]
-            return low + (BOUNDS[position] - low) * within
-    return BOUNDS[-1]
+    task_type: str | None = None
+    types: Sequence[str] = ()

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.admin.statistics import store
-from headrace.admin.statistics.model import Range, Statistics
+from headrace.admin.statistics.model import ALL_TYPES, Range, Statistics
 from headrace.database import Tx
 from headrace.tasks.store.queues import Contents, count_contents
 
 _QUEUES_SHOWN = 8
+_TYPES_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +36,13 @@ async def measure(tx: Tx, *, now: datetime | None = None) -> Measured:
     return Measured(len(minutes), await store.forget(tx, now=now))
 
 
-async def read_statistics(tx: Tx, wanted: Range, *, now: datetime | None = None) -> Statistics:
-    """The last hour, day or week, up to the minute that was measured last."""
+async def read_statistics(
+    tx: Tx, wanted: Range, *, task_type: str | None = None, now: datetime | None = None
+) -> Statistics:
+    """The last hour, day or week, up to the minute that was measured last; durations of one task type, or of all."""
     until = await store.end_of_step(tx, wanted.step, now=now)
     since = until - wanted.length
-    points = await store.list_points(tx, since, until, wanted.step)
+    points = await store.list_points(tx, since, until, wanted.step, task_type=task_type or ALL_TYPES)
     queues = await store.list_queues(tx, since, until, wanted.step, points=points, most=_QUEUES_SHOWN)
-    return Statistics(wanted, since, until, points, queues)
+    types = await store.list_types(tx, since, until, most=_TYPES_SHOWN)
+    return Statistics(wanted, since, until, points, queues, task_type, types)

@@ -3,8 +3,17 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from headrace.admin.statistics.model import BOUNDS, KEEP, Point, QueueSeries
+from headrace.admin.statistics.model import (
+    CLASS_RATIO,
+    INPUT_CODES,
+    KEEP,
+    SHORTEST_SECONDS,
+    Durations,
+    Point,
+    QueueSeries,
+)
 from headrace.database import Tx
+from headrace.tasks.model import MEDIA_TYPES
 from headrace.tasks.store.queues import Contents
 
 # The process that inserts the row of a minute measures it. After an outage only the last few minutes are made up
@@ -59,53 +68,66 @@ async def find_unsettled(tx: Tx, first: datetime) -> list[datetime]:
 
 
 # By the index on status and updated_at, which is never before the end: of what ended before the minute nothing is read.
-# Counted down to a few classes at once, so that a million ends take no more memory than ten.
+# Counted down to classes at once, so that a million ends take hardly more memory than ten thousand.
 COUNT_ENDED = """
 WITH ended AS MATERIALIZED (
-  SELECT date_bin('1 minute', finished_at, 'epoch') AS minute, queue, status,
-         width_bucket(extract(epoch FROM started_at - run_at)::double precision, $3::double precision[]) AS waited,
-         width_bucket(extract(epoch FROM finished_at - started_at)::double precision, $3) AS ran,
-         count(*) AS number
-  FROM headrace.tasks
+  SELECT date_bin('1 minute', finished_at, 'epoch') AS minute, queue, status, task_type,
+         status = 'FAILED' AND task_type = ANY ($6) AND error_code = ANY ($7) AS needs_input,
+         CASE WHEN wait <= $4 THEN 0 ELSE ceil(ln(wait / $4) / ln($5)) END::smallint AS waited,
+         CASE WHEN run <= $4 THEN 0 ELSE ceil(ln(run / $4) / ln($5)) END::smallint AS ran,
+         count(*) AS number, max(wait) AS longest_wait, max(run) AS longest_run
+  FROM headrace.tasks, LATERAL (
+    SELECT extract(epoch FROM started_at - run_at)::double precision AS wait,
+           extract(epoch FROM finished_at - started_at)::double precision AS run
+  ) AS duration
   WHERE status IN ('SUCCEEDED', 'FAILED', 'CANCELED') AND updated_at >= $1 AND finished_at >= $1 AND finished_at < $2
-  GROUP BY 1, 2, 3, 4, 5
+  GROUP BY 1, 2, 3, 4, 5, 6, 7
 ), classes AS (
-  SELECT mine.minute, class, coalesce(sum(ended.number) FILTER (WHERE ended.waited = class), 0)::bigint AS waited,
-         coalesce(sum(ended.number) FILTER (WHERE ended.ran = class), 0)::bigint AS ran
-  FROM unnest($4::timestamptz[]) AS mine (minute)
-  CROSS JOIN generate_series(0, cardinality($3)) AS class
-  LEFT JOIN ended ON ended.minute = mine.minute
-  GROUP BY 1, 2
-), histograms AS (
-  UPDATE headrace.statistics_minutes AS kept SET waited = histogram.waited, ran = histogram.ran
-  FROM (
-    SELECT minute, array_agg(waited ORDER BY class) AS waited, array_agg(ran ORDER BY class) AS ran
-    FROM classes GROUP BY minute
-  ) AS histogram
-  WHERE kept.minute = histogram.minute
-    -- Counted again, there may be less of it: some tasks were deleted or run again meanwhile.
-    AND (SELECT coalesce(sum(number), 0) FROM unnest(histogram.ran) AS number)
-        >= (SELECT coalesce(sum(number), 0) FROM unnest(kept.ran) AS number)
+  SELECT minute, CASE WHEN grouping(task_type) = 0 THEN task_type ELSE '' END AS task_type, part.kind, part.class,
+         sum(number)::bigint AS number, max(part.longest) AS longest
+  FROM ended CROSS JOIN LATERAL (
+    VALUES ('waited', waited, longest_wait), ('ran', ran, longest_run)
+  ) AS part (kind, class, longest)
+  WHERE minute = ANY ($3) AND part.longest IS NOT NULL
+  GROUP BY GROUPING SETS ((minute, task_type, part.kind, part.class), (minute, part.kind, part.class))
+), durations AS (
+  INSERT INTO headrace.statistics_durations AS kept
+    (minute, task_type, number, waited_classes, waited_counts, longest_wait, ran_classes, ran_counts, longest_run)
+  SELECT minute, task_type, sum(number) FILTER (WHERE kind = 'ran'),
+         array_agg(class ORDER BY class) FILTER (WHERE kind = 'waited'),
+         array_agg(number ORDER BY class) FILTER (WHERE kind = 'waited'), max(longest) FILTER (WHERE kind = 'waited'),
+         array_agg(class ORDER BY class) FILTER (WHERE kind = 'ran'),
+         array_agg(number ORDER BY class) FILTER (WHERE kind = 'ran'), max(longest) FILTER (WHERE kind = 'ran')
+  FROM classes
+  GROUP BY minute, task_type
+  ON CONFLICT (minute, task_type) DO UPDATE
+  SET number = excluded.number, waited_classes = excluded.waited_classes, waited_counts = excluded.waited_counts,
+      longest_wait = excluded.longest_wait, ran_classes = excluded.ran_classes, ran_counts = excluded.ran_counts,
+      longest_run = excluded.longest_run
+  -- Counted again, there may be less of it: some tasks were deleted or run again meanwhile.
+  WHERE excluded.number >= kept.number
 ), made AS (
   SELECT date_bin('1 minute', created_at, 'epoch') AS minute, queue, count(*) AS number
   FROM headrace.tasks
   WHERE created_at >= $1 AND created_at < $2
   GROUP BY 1, 2
 )
-INSERT INTO headrace.statistics_queues AS kept (minute, queue, submitted, succeeded, failed, canceled)
-SELECT minute, queue, sum(submitted), sum(succeeded), sum(failed), sum(canceled)
+INSERT INTO headrace.statistics_queues AS kept (minute, queue, submitted, succeeded, failed, canceled, needs_input)
+SELECT minute, queue, sum(submitted), sum(succeeded), sum(failed), sum(canceled), sum(needs_input)
 FROM (
-  SELECT minute, queue, number AS submitted, 0 AS succeeded, 0 AS failed, 0 AS canceled FROM made
+  SELECT minute, queue, number AS submitted, 0 AS succeeded, 0 AS failed, 0 AS canceled, 0 AS needs_input FROM made
   UNION ALL
   SELECT minute, queue, 0, CASE status WHEN 'SUCCEEDED' THEN number ELSE 0 END,
-         CASE status WHEN 'FAILED' THEN number ELSE 0 END, CASE status WHEN 'CANCELED' THEN number ELSE 0 END
+         CASE status WHEN 'FAILED' THEN number ELSE 0 END, CASE status WHEN 'CANCELED' THEN number ELSE 0 END,
+         CASE WHEN needs_input THEN number ELSE 0 END
   FROM ended
 ) AS counted
-WHERE minute = ANY ($4)
+WHERE minute = ANY ($3)
 GROUP BY minute, queue
 ON CONFLICT (minute, queue) DO UPDATE
 SET submitted = greatest(kept.submitted, excluded.submitted), succeeded = greatest(kept.succeeded, excluded.succeeded),
-    failed = greatest(kept.failed, excluded.failed), canceled = greatest(kept.canceled, excluded.canceled)
+    failed = greatest(kept.failed, excluded.failed), canceled = greatest(kept.canceled, excluded.canceled),
+    needs_input = greatest(kept.needs_input, excluded.needs_input)
 """
 
 
@@ -113,7 +135,16 @@ async def count_ended(tx: Tx, minutes: Sequence[datetime]) -> None:
     """Record submissions and ends in these minutes: those that the caller has claimed, and others that are
     counted again."""
     until = minutes[-1] + timedelta(minutes=1)
-    await tx.execute(COUNT_ENDED, minutes[0], until, list(BOUNDS), list(minutes))
+    await tx.execute(
+        COUNT_ENDED,
+        minutes[0],
+        until,
+        list(minutes),
+        SHORTEST_SECONDS,
+        CLASS_RATIO,
+        list(MEDIA_TYPES),
+        list(INPUT_CODES),
+    )
 
 
 KEEP_CONTENTS = """
@@ -125,8 +156,8 @@ SET waiting = excluded.waiting, delayed = excluded.delayed, running = excluded.r
 """
 KEEP_WORKERS = """
 UPDATE headrace.statistics_minutes
-SET (workers, slots) = (
-  SELECT count(*), coalesce(sum(concurrency), 0) FROM headrace.workers
+SET (workers, slots, slots_busy) = (
+  SELECT count(*), coalesce(sum(greatest(concurrency, running)), 0), coalesce(sum(running), 0) FROM headrace.workers
   WHERE ended_at IS NULL AND heartbeat_at + lease >= now()
 )
 WHERE minute = $1
@@ -168,7 +199,7 @@ LIST_POINTS = """
 WITH totals AS (
   SELECT minute, sum(submitted) AS submitted, sum(succeeded) AS succeeded, sum(failed) AS failed,
          sum(canceled) AS canceled, sum(waiting) AS waiting, sum(delayed) AS delayed, sum(running) AS running,
-         max(oldest_seconds) AS oldest
+         sum(needs_input) AS needs_input, max(oldest_seconds) AS oldest
   FROM headrace.statistics_queues
   WHERE minute >= $1 AND minute < $2
   GROUP BY minute
@@ -176,35 +207,66 @@ WITH totals AS (
   SELECT date_bin($3::interval, minutes.minute, $1) AS at,
          coalesce(sum(submitted), 0)::bigint AS submitted, coalesce(sum(succeeded), 0)::bigint AS succeeded,
          coalesce(sum(failed), 0)::bigint AS failed, coalesce(sum(canceled), 0)::bigint AS canceled,
+         coalesce(sum(needs_input), 0)::bigint AS needs_input,
          -- An empty queue has no row in a measured step, and the number is 0.
          max(coalesce(waiting, 0)) FILTER (WHERE workers IS NOT NULL)::bigint AS waiting,
          max(coalesce(delayed, 0)) FILTER (WHERE workers IS NOT NULL)::bigint AS delayed,
          avg(coalesce(running, 0)) FILTER (WHERE workers IS NOT NULL)::double precision AS running,
          max(coalesce(oldest, 0)) FILTER (WHERE workers IS NOT NULL)::double precision AS oldest_seconds,
-         avg(workers)::double precision AS workers, avg(slots)::double precision AS slots
+         avg(workers)::double precision AS workers, avg(slots)::double precision AS slots,
+         avg(slots_busy)::double precision AS slots_busy
   FROM headrace.statistics_minutes AS minutes
   LEFT JOIN totals ON totals.minute = minutes.minute
   WHERE minutes.minute >= $1 AND minutes.minute < $2
   GROUP BY 1
-), classes AS (
-  SELECT date_bin($3::interval, minute, $1) AS at, class, sum(part.waited)::bigint AS waited,
-         sum(part.ran)::bigint AS ran
-  FROM headrace.statistics_minutes
-  CROSS JOIN LATERAL unnest(waited, ran) WITH ORDINALITY AS part (waited, ran, class)
-  WHERE minute >= $1 AND minute < $2
-  GROUP BY 1, 2
-), histograms AS (
-  SELECT at, array_agg(waited ORDER BY class) AS waited, array_agg(ran ORDER BY class) AS ran FROM classes GROUP BY at
 )
-SELECT shown.*, coalesce(histograms.waited, '{}') AS waited, coalesce(histograms.ran, '{}') AS ran
-FROM shown LEFT JOIN histograms ON histograms.at = shown.at
-ORDER BY shown.at
+SELECT * FROM shown ORDER BY at
+"""
+LIST_DURATIONS = """
+WITH classes AS (
+  SELECT date_bin($3::interval, minute, $1) AS at, kind, class, sum(part.number)::bigint AS number,
+         max(CASE kind WHEN 'waited' THEN longest_wait ELSE longest_run END) AS longest
+  FROM headrace.statistics_durations
+  CROSS JOIN LATERAL (
+    SELECT 'waited' AS kind, * FROM unnest(waited_classes, waited_counts) AS waited (class, number)
+    UNION ALL
+    SELECT 'ran', * FROM unnest(ran_classes, ran_counts) AS ran (class, number)
+  ) AS part
+  WHERE minute >= $1 AND minute < $2 AND task_type = $4
+  GROUP BY 1, 2, 3
+)
+SELECT at, kind, array_agg(class ORDER BY class) AS classes, array_agg(number ORDER BY class) AS counts,
+       max(longest) AS longest
+FROM classes GROUP BY at, kind
 """
 
 
-async def list_points(tx: Tx, since: datetime, until: datetime, step: timedelta) -> list[Point]:
-    """All queues together, a point for each step with a measurement."""
-    return [Point(**row) for row in await tx.fetch(LIST_POINTS, since, until, step)]
+async def list_points(tx: Tx, since: datetime, until: datetime, step: timedelta, *, task_type: str) -> list[Point]:
+    """All queues together, a point for each step with a measurement; durations of one task type, or of all."""
+    durations = {
+        (row["at"], row["kind"]): Durations(row["classes"], row["counts"], row["longest"])
+        for row in await tx.fetch(LIST_DURATIONS, since, until, step, task_type)
+    }
+    return [
+        Point(
+            **row,
+            waited=durations.get((row["at"], "waited"), Durations()),
+            ran=durations.get((row["at"], "ran"), Durations()),
+        )
+        for row in await tx.fetch(LIST_POINTS, since, until, step)
+    ]
+
+
+LIST_TYPES = """
+SELECT task_type FROM headrace.statistics_durations
+WHERE minute >= $1 AND minute < $2 AND task_type <> ''
+GROUP BY task_type ORDER BY sum(number) DESC, task_type LIMIT $3
+"""
+
+
+async def list_types(tx: Tx, since: datetime, until: datetime, *, most: int) -> list[str]:
+    """Task types with durations, the most frequent first."""
+    return [row["task_type"] for row in await tx.fetch(LIST_TYPES, since, until, most)]
 
 
 LIST_QUEUES = """

@@ -997,6 +997,8 @@ class StatisticsStep(Answer):
     submitted: int = 0
     succeeded: int = 0
     failed: int = 0
+    needs_input: int = 0
+    """Of `failed`: removals that ended with a question to their owner, or found no mark."""
     canceled: int = 0
     waiting: int | None = None
     """The most at any minute; counting ends at a bound."""
@@ -1006,12 +1008,17 @@ class StatisticsStep(Answer):
     oldest_waiting_seconds: float | None = None
     workers: float | None = None
     slots: float | None = None
+    slots_busy: float | None = None
+    """Slots with a task; `running` also counts tasks that a worker fetched early."""
     wait_p50: float | None = None
-    """Median wait in seconds of the tasks that ended."""
+    """Median wait in seconds of the tasks that ended. Percentiles are at most 1 % off the exact ones."""
     wait_p95: float | None = None
     run_p50: float | None = None
     """Median run time in seconds of the tasks that ended."""
     run_p95: float | None = None
+    wait_max: float | None = None
+    """The longest wait; no percentile is above it."""
+    run_max: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

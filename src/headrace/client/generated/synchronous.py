@@ -257,9 +257,12 @@ class SyncOperations(Blocking[Operations]):
         """Queues, workers and findings at a glance."""
         return self._loop.run(self._verbs.overview())
 
-    def statistics(self, range: str = "hour") -> tuple[StatisticsStep, ...]:
-        """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals."""
-        return self._loop.run(self._verbs.statistics(range))
+    def statistics(self, range: str = "hour", *, task_type: str | None = None) -> tuple[StatisticsStep, ...]:
+        """Submitted and ended tasks and their durations: the last ``hour``, ``day`` or ``week`` in intervals.
+
+        ``task_type`` narrows the durations to one type.
+        """
+        return self._loop.run(self._verbs.statistics(range, task_type=task_type))
 
 
 class SyncFiles(Blocking[Files]):
