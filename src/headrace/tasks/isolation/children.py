@@ -37,7 +37,7 @@ class Children:
         *,
         size: int,
         path: Sequence[str] | None = None,
-        recycle_after: int = 100,
+        recycle_after: int = 1000,
         growth_limit: int = 512 * 1024 * 1024,
         start_within: timedelta = timedelta(seconds=60),
         forward: Forward = to_stderr,
