@@ -10,6 +10,7 @@ from headrace.tasks.context import TaskContext
 from headrace.tasks.errors import Fatal, Snooze
 from headrace.tasks.execution import Backoff
 from tests.tasks.conftest import AT_ONCE, Bench
+from tests.tasks.people import hire, take
 
 
 class Order(BaseModel):
@@ -155,3 +156,37 @@ async def test_a_task_that_snoozed_a_million_times_fails_and_stops_no_worker(ben
     async with bench.working():
         (row,) = await bench.over(task)
     assert (row["status"], row["error_code"], row["attempt"]) == ("FAILED", "fatal", 1_000_000)
+
+
+FINISH = "SELECT headrace.finish_tasks($1, $2, $3, $4, $5, $6, $7, $8) AS seq"
+
+
+async def test_each_end_goes_to_its_task_in_whatever_order_it_is_given(bench: Bench) -> None:
+    """A program of an earlier release gives its ends in the order in which they came; some are its own no more."""
+
+    @bench.registry.task("numbered")
+    async def numbered(context: TaskContext, payload: Any) -> None: ...
+
+    tasks = [await bench.submit("numbered", {"n": n}) for n in range(6)]
+    worker = await hire(bench)
+    claims = sorted(await take(bench, worker), key=lambda each: each.seq)
+    given = [claims[n] for n in (4, 0, 5, 2, 1)]
+    rows = await bench.db.fetch_alone(
+        FINISH,
+        worker.number,
+        worker.id,
+        [each.seq for each in given],
+        [each.attempt + (each is claims[2]) for each in given],  # another attempt than the worker's
+        ["SUCCEEDED", "FAILED", "SUCCEEDED", "SUCCEEDED", "SUCCEEDED"],
+        [{"n": 4}, None, {"n": 5}, {"n": 2}, {"n": 1}],
+        [None, "broken", None, None, None],
+        [None, "It is broken.", None, None, None],
+    )
+    assert {row["seq"] for row in rows} == {claims[n].seq for n in (0, 1, 4, 5)}
+    found = await bench.db.fetch_alone("SELECT id, status, result, error_code FROM headrace.tasks")
+    seen = {row["id"]: (row["status"], row["result"], row["error_code"]) for row in found}
+    order = [seen[each.task_id] for each in claims]
+    assert len(tasks) == len(order)
+    assert order[0] == ("FAILED", None, "broken")
+    assert [order[n] for n in (1, 4, 5)] == [("SUCCEEDED", {"n": n}, None) for n in (1, 4, 5)]
+    assert {order[n][1] for n in (2, 3)} == {None}

@@ -18,7 +18,6 @@ from headrace.tasks.reaping import Reaper
 from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
 from headrace.tasks.submit import Submitter
-from headrace.tasks.worker import store
 from headrace.tasks.worker.claiming import Claimer, Room
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.endings import Writer
@@ -137,11 +136,7 @@ class Engine:
         return [_claimed(row) for row in rows]
 
     async def end(self, worker: int, endings: Sequence[Ending]) -> int:
-        while True:
-            try:
-                return await self.writer.write(self.identities[worker], endings)
-            except store.TakenMeanwhile:
-                continue  # as a worker does
+        return await self.writer.write(self.identities[worker], endings)
 
     async def finish_in(self, worker: int, claim: Claimed, *, roll_back: bool) -> str:
         try:

@@ -2,8 +2,8 @@
 -- learns it from what is not given back.
 --
 -- Written so that no statistics can spoil it. What the planner believes of task_queue is always out of date, and a join
--- that it turns the wrong way round costs the square of a batch: so the rows are looked up one by one (OFFSET 0 keeps the
--- subquery from being merged into the join), and deleted by a list of keys. Plans are made for the batch at hand: half a
+-- that it turns the wrong way round costs the square of a batch: so the narrow rows are deleted by a list of keys, and
+-- what they held is put beside what was given by position, without a join. Plans are made for the batch at hand: half a
 -- millisecond, where one made for any batch takes three times as long for each row.
 --
 -- With emits all have succeeded, and whoever wants their events gets them, without another statement: the starts, too, of
@@ -20,11 +20,11 @@ DECLARE
   done    bigint[];
   gone    bigint;
   limited boolean;
-  metered text[];
-  endings text[];
+  priced  boolean[];
   used    integer[];
   tasks   text[];
   tries   integer[];
+  claims  timestamptz[];
   start_tasks text[];
   start_tries integer[];
   heard   boolean := emits AND headrace.wants_task_events(ARRAY['task.started', 'task.succeeded']);
@@ -33,22 +33,38 @@ BEGIN
   IF heard AND unsure THEN
     started := told || ARRAY(SELECT headrace.started_tasks(worker_number, seqs, attempts));
   END IF;
-  WITH held AS MATERIALIZED (
-    SELECT given.seq, given.attempt, coalesce(given.status, 'SUCCEEDED') AS status, given.result, given.error_code,
-           given.error_message, q.task_id, q.claimed_at, q.limited, q.units, q.used
-    FROM unnest(seqs, attempts, statuses, results, error_codes, error_messages)
-         AS given (seq, attempt, status, result, error_code, error_message)
-    CROSS JOIN LATERAL (
-      SELECT queued.task_id, queued.claimed_at, queued.limited, queued.units, queued.used
-      FROM headrace.task_queue AS queued
-      WHERE queued.seq = given.seq AND queued.worker = worker_number AND queued.attempt = given.attempt
-      OFFSET 0
-    ) AS q
-  ), deleted AS (
+  -- The delete decides whose they are: a row that was taken from this worker meanwhile is not among them.
+  WITH deleted AS (
     DELETE FROM headrace.task_queue AS queued
     WHERE queued.seq = ANY (seqs) AND queued.worker = worker_number
       AND headrace.fence(queued.seq, queued.attempt) = ANY (headrace.fences(seqs, attempts))
-    RETURNING 1
+    RETURNING queued.seq, queued.task_id, queued.attempt, queued.claimed_at, queued.limited, queued.units, queued.used
+  )
+  SELECT array_agg(held.seq), array_agg(held.task_id), array_agg(held.attempt), array_agg(held.claimed_at), count(*),
+         coalesce(bool_or(held.limited), false), array_agg(held.units IS NOT NULL), array_agg(held.used)
+  INTO done, tasks, tries, claims, gone, limited, priced, used
+  FROM (SELECT * FROM deleted ORDER BY deleted.seq) AS held;
+  IF gone = 0 THEN
+    RETURN;
+  END IF;
+  -- Given in another order (by a program of an earlier release), or some are no longer this worker's.
+  IF done <> seqs THEN
+    SELECT array_agg(given.status), array_agg(given.result), array_agg(given.error_code), array_agg(given.error_message)
+    INTO statuses, results, error_codes, error_messages
+    FROM (
+      SELECT each.status, each.result, each.error_code, each.error_message
+      FROM unnest(seqs, statuses, results, error_codes, error_messages)
+           AS each (seq, status, result, error_code, error_message)
+      WHERE each.seq = ANY (done)
+      ORDER BY each.seq
+    ) AS given;
+  END IF;
+
+  WITH held AS MATERIALIZED (
+    SELECT given.seq, given.task_id, given.attempt, given.claimed_at, coalesce(given.status, 'SUCCEEDED') AS status,
+           given.result, given.error_code, given.error_message
+    FROM unnest(done, tasks, tries, claims, statuses, results, error_codes, error_messages)
+         AS given (seq, task_id, attempt, claimed_at, status, result, error_code, error_message)
   ), written AS (
     UPDATE headrace.tasks AS task
     SET status = held.status, result = held.result, error_code = held.error_code, error_message = held.error_message,
@@ -56,33 +72,24 @@ BEGIN
         progress = CASE WHEN held.status = 'SUCCEEDED' THEN 100 ELSE task.progress END, eta_sec = NULL,
         started_at = held.claimed_at, finished_at = now(), updated_at = now(), version = task.version + 1
     FROM held
-    -- Not what somebody else has ended meanwhile: below it shows that it is gone.
+    -- Not what somebody else has ended meanwhile.
     WHERE task.id = held.task_id AND task.queue_seq = held.seq
-  ), logged AS (
-    INSERT INTO headrace.task_logs (task_id, attempt, status, message)
-    SELECT held.task_id, held.attempt, held.status, held.error_message FROM held
   )
-  SELECT array_agg(held.seq), array_agg(held.task_id), array_agg(held.attempt), (SELECT count(*) FROM deleted),
-         coalesce(bool_or(held.limited), false),
-         array_agg(held.task_id::text) FILTER (WHERE held.units IS NOT NULL),
-         array_agg(held.status) FILTER (WHERE held.units IS NOT NULL),
-         array_agg(held.used) FILTER (WHERE held.units IS NOT NULL)
-  INTO done, tasks, tries, gone, limited, metered, endings, used
-  FROM held;
+  INSERT INTO headrace.task_logs (task_id, attempt, status, message)
+  SELECT held.task_id, held.attempt, held.status, held.error_message FROM held;
 
-  -- What was ours when the statement began was taken from us before it came to delete it. Nothing counts; try again.
-  IF gone <> coalesce(cardinality(done), 0) THEN
-    RAISE EXCEPTION 'some of these tasks were taken from worker % meanwhile', worker_number USING ERRCODE = 'HR010';
-  END IF;
   -- What they cost is settled with their end, whatever the worker's program knows of it.
-  IF metered IS NOT NULL THEN
-    PERFORM headrace.settle_holds(metered, endings, used);
+  IF true = ANY (priced) THEN
+    PERFORM headrace.settle_holds(
+      array_agg(ended.task), array_agg(coalesce(ended.status, 'SUCCEEDED')), array_agg(ended.used))
+    FROM unnest(tasks, statuses, used, priced) AS ended (task, status, used, is_priced)
+    WHERE ended.is_priced;
   END IF;
   -- A slot of a limit is free again: somebody may sleep because there was none.
   IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN
     PERFORM pg_notify('headrace_tasks', '');
   END IF;
-  IF heard AND gone > 0 THEN
+  IF heard THEN
     -- All starts, then all ends: in order for each task. A start that was told is left out.
     IF started <> '{}' THEN
       SELECT coalesce(array_agg(ended.task), '{}'), coalesce(array_agg(ended.attempt), '{}') INTO start_tasks, start_tries

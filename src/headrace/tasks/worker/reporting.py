@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from headrace.connections import sqlstate_of, transaction_of
+from headrace.connections import transaction_of
 from headrace.database import Database, Tx
 from headrace.tasks.catalog import known_type
 from headrace.tasks.context import StepRecord
@@ -176,9 +176,6 @@ class LeaseReporter:
             if await self._writer.write_in(tx, self._worker, [ending]) == 0:
                 raise LeaseLost
             claimed.finished_in = True
-        except Exception as exc:
+        except Exception:
             claimed.finishing = False  # its transaction can only be rolled back
-            # On a connection of the handler's, so it may be an error of any library.
-            if isinstance(exc, store.TakenMeanwhile) or sqlstate_of(exc) == store.TAKEN_MEANWHILE:
-                raise LeaseLost from None
             raise

@@ -1,6 +1,6 @@
 """The worker's SQL. Every write names worker, seq and attempt: a task that is no longer ours is not changed."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 
 from headrace.database import Database, Row, Tx
-from headrace.errors import Unavailable
 from headrace.tasks.errors import LeaseLost, WorkerGone
 from headrace.tasks.model import FIRST_STATUS, Claimed, Ending, Outcome
 
@@ -212,7 +211,13 @@ SELECT headrace.finish_tasks($1, $2, $3, $4, NULL, $5, NULL, NULL, emits => true
 """
 
 
+def _in_order(endings: Sequence[Ending]) -> Sequence[Ending]:
+    """finish_tasks deletes narrow rows and puts beside them what was given by position: in the order of seq."""
+    return sorted(endings, key=lambda each: each.claimed.seq)
+
+
 def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[object, ...]:
+    endings = _in_order(endings)
     seqs = [each.claimed.seq for each in endings]
     attempts = [each.claimed.attempt for each in endings]
     results = [each.result for each in endings]
@@ -231,20 +236,11 @@ def finish_arguments(worker: Identity, endings: Sequence[Ending]) -> tuple[objec
     )
 
 
-TAKEN_MEANWHILE = "HR010"  # raised by finish_tasks
-
-
-class TakenMeanwhile(Unavailable):
-    """Some of these tasks were taken from us while their ends were being written: nothing was, try again."""
-
-    code = "tasks_taken_meanwhile"
-
-
 async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
     """Write ends that all are successes, and these tasks' events with subscribers, as one statement."""
+    endings = _in_order(endings)
     claims = [each.claimed for each in endings]
-    rows = await _finish(
-        db.fetch_alone,
+    rows = await db.fetch_alone(
         FINISH_AND_EMIT,
         worker.number,
         worker.id,
@@ -260,16 +256,7 @@ async def finish_and_emit(db: Database, worker: Identity, endings: Sequence[Endi
 async def finish(on: Tx | Database, worker: Identity, endings: Sequence[Ending]) -> set[int]:
     """Write ends, in a transaction or as one; gives the seqs that were still ours."""
     fetch = on.fetch if isinstance(on, Tx) else on.fetch_alone
-    return {row["seq"] for row in await _finish(fetch, FINISH, *finish_arguments(worker, endings))}
-
-
-async def _finish(fetch: Callable[..., Awaitable[list[Row]]], *statement: object) -> list[Row]:
-    try:
-        return await fetch(*statement)
-    except asyncpg.PostgresError as exc:
-        if exc.sqlstate == TAKEN_MEANWHILE:
-            raise TakenMeanwhile from exc
-        raise
+    return {row["seq"] for row in await fetch(FINISH, *finish_arguments(worker, endings))}
 
 
 # Wakes sleeping workers, also this one: a slot of a limit may be free, and the returned tasks will be due. A wake-up
