@@ -47,6 +47,8 @@ ENTRIES = 2_000_000
 TARGETS: Targets = {
     "billing_ratio": ("tasks created a second with a hold against without", 0.75),
     "drain_ratio": ("metered tasks drained a second against the same for nothing", 0.6),
+    "hot_tps": ("metered tasks created a second by 32 clients of one user", 300),
+    "hot_p99_ms": ("of these, milliseconds of the slowest hundredth", -250),
     "verify_2m_s": ("seconds to verify 2,000,000 entries", -10),
 }
 

@@ -1936,6 +1936,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.lock_may_move(source text, target text) RETURNS boolean
 --   in functions/lock_may_move.sql
 
+-- Marks a request with an idempotency key as running until the transaction ends.
+-- headrace.lock_request(request bigint) RETURNS void
+--   in functions/lock_request.sql
+
 -- Locks the entitlements of these users that nobody else has locked; gives the users whose units are locked by others.
 -- headrace.lock_units_of(user_ids text[]) RETURNS SETOF text
 --   in functions/lock_units_of.sql

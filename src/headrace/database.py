@@ -8,11 +8,11 @@ import asyncio
 import os
 import socket
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Literal, Self, TypeAlias, cast
+from typing import Any, Self, cast
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -26,12 +26,13 @@ from headrace.database_errors import (
     explained,
     refusal,
 )
+from headrace.transactions import Borrowed, PoolConnection
+from headrace.transactions import Isolation as Isolation
+from headrace.transactions import Row as Row
+from headrace.transactions import Tx as Tx
 
 log = logs.get(__name__)
 
-
-Row = asyncpg.Record
-Isolation = Literal["read_committed", "repeatable_read", "serializable"]
 
 _BACKSTOP_S = 5.0
 _ROLLBACK_WITHIN_SECONDS = 2.0
@@ -94,75 +95,6 @@ class Json(bytes):
     __slots__ = ()
 
 
-_Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Any]"
-
-
-class Tx:
-    """The connection of an open transaction: it reads and writes, and cannot commit."""
-
-    __slots__ = ("connection",)
-
-    def __init__(self, connection: "asyncpg.pool.PoolConnectionProxy[Any] | asyncpg.Connection[Any]") -> None:
-        self.connection = connection
-
-    async def fetch(self, sql: str, *args: object) -> list[Row]:
-        return await self.connection.fetch(sql, *args)
-
-    async def fetchrow(self, sql: str, *args: object) -> Row | None:
-        return await self.connection.fetchrow(sql, *args)
-
-    async def fetchval(self, sql: str, *args: object) -> Any:
-        return await self.connection.fetchval(sql, *args)
-
-    async def execute(self, sql: str, *args: object) -> None:
-        await self.connection.execute(sql, *args)
-
-    async def count(self, sql: str, *args: object) -> int:
-        """Run a write and return the number of affected rows: the check of every guarded update."""
-        status = await self.connection.execute(sql, *args)
-        return int(status.rpartition(" ")[2])
-
-    async def executemany(self, sql: str, args: Iterable[Sequence[object]]) -> None:
-        await self.connection.executemany(sql, args)
-
-    @asynccontextmanager
-    async def savepoint(self) -> AsyncIterator[None]:
-        """A part that may fail without aborting the transaction."""
-        async with self.connection.transaction():
-            yield
-
-
-class _Borrowed:
-    """A connection of the pool, and the transaction that is open on it."""
-
-    __slots__ = ("_transaction", "connection")
-
-    def __init__(self, connection: "_Connection") -> None:
-        self.connection = connection
-        self._transaction: asyncpg.transaction.Transaction | None = None
-
-    async def begin(self, *, isolation: Isolation, readonly: bool) -> None:
-        self._transaction = self.connection.transaction(isolation=isolation, readonly=readonly)
-        await self._transaction.start()
-
-    async def commit(self) -> None:
-        assert self._transaction is not None
-        await self._transaction.commit()
-
-    async def roll_back(self) -> None:
-        if self._transaction is not None:
-            try:
-                await self._transaction.rollback()
-            except asyncpg.QueryCanceledError:
-                pass  # the cancellation of the statement before it came late, and hit the ROLLBACK
-            except asyncpg.InterfaceError:  # BEGIN or COMMIT was canceled
-                # Whether a transaction is open is known when the canceled statement has been answered.
-                with suppress(asyncpg.PostgresError):  # it is, and has failed
-                    await self.connection.execute("SELECT")
-        if self.connection.is_in_transaction():
-            await self.connection.execute("ROLLBACK")
-
-
 class Database:
     """A pool of connections to one PostgreSQL."""
 
@@ -171,7 +103,7 @@ class Database:
         self._pool = pool
         # The last returned connection, kept for the next caller: the pool's own work between two uses costs more than
         # a short statement.
-        self._kept: _Connection | None = None
+        self._kept: PoolConnection | None = None
         self._asking = 0  # callers that wait for the pool; they have priority over keeping
         self._ending: set[asyncio.Task[None]] = set()  # rollbacks of interrupted transactions
 
@@ -211,14 +143,31 @@ class Database:
 
     @asynccontextmanager
     async def transaction(
-        self, *, isolation: Isolation = "read_committed", readonly: bool = False
+        self,
+        *,
+        isolation: Isolation = "read_committed",
+        readonly: bool = False,
+        opening: str = "",
+        defers: bool = False,
     ) -> AsyncIterator[Tx]:
-        """One transaction: committed at the end, rolled back by any exception."""
+        """One transaction: committed at the end, rolled back by any exception.
+
+        ``opening`` are statements that go with BEGIN in one message: constants and numbers alone. With ``defers``,
+        ``Tx.defer`` moves statements to the COMMIT; their refusals are raised where the transaction ends.
+        """
         with explained():
             async with self._connection() as borrowed:
-                await borrowed.begin(isolation=isolation, readonly=readonly)
+                await borrowed.begin(isolation=isolation, readonly=readonly, opening=opening)
+                yield (tx := Tx(borrowed.connection, defers=defers))
+                await borrowed.commit(tx.deferred or ())
+
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[Tx]:
+        """Statements that are a transaction each, without the round trips of BEGIN and COMMIT: for reads that need no
+        common snapshot, and for a single write."""
+        with explained():
+            async with self._connection() as borrowed:
                 yield Tx(borrowed.connection)
-                await borrowed.commit()
 
     async def fetch_alone(self, sql: str, *args: object) -> list[Row]:
         """One statement as its own transaction: one round trip instead of three with BEGIN and COMMIT."""
@@ -227,10 +176,10 @@ class Database:
                 return await borrowed.connection.fetch(sql, *args)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator["_Borrowed"]:
+    async def _connection(self) -> AsyncIterator["Borrowed"]:
         connection = await self._take_kept() or await self._acquire()
         try:
-            yield (borrowed := _Borrowed(connection))
+            yield (borrowed := Borrowed(connection))
         except BaseException:
             # A statement may be running: its cancellation must be awaited, and anyio cancels at each await until the
             # scope is left. So the rollback is a separate task.
@@ -244,14 +193,14 @@ class Database:
         else:
             await self._release(connection)
 
-    async def _take_kept(self) -> "_Connection | None":
+    async def _take_kept(self) -> "PoolConnection | None":
         connection, self._kept = self._kept, None
         if connection is None or _is_open(connection):
             return connection
         await self._release(connection)  # it was closed meanwhile; the pool opens another one
         return None
 
-    async def _acquire(self) -> "_Connection":
+    async def _acquire(self) -> "PoolConnection":
         self._asking += 1
         try:
             # Not the pool's own timeout, which creates a task for each acquire.
@@ -264,7 +213,7 @@ class Database:
         finally:
             self._asking -= 1
 
-    async def _roll_back_and_release(self, borrowed: "_Borrowed") -> None:
+    async def _roll_back_and_release(self, borrowed: "Borrowed") -> None:
         with suppress(*LOST, asyncpg.PostgresError, OSError, TimeoutError):  # the pool discards it
             try:
                 async with asyncio.timeout(_ROLLBACK_WITHIN_SECONDS):
@@ -276,7 +225,7 @@ class Database:
             borrowed.connection.terminate()
         await self._release(borrowed.connection)
 
-    async def _end_session(self, connection: "_Connection") -> None:
+    async def _end_session(self, connection: "PoolConnection") -> None:
         """End a session whose statement goes on: its transaction would keep its locks until that statement's limit.
 
         PostgreSQL ignores a cancellation that overtakes its statement."""
@@ -286,7 +235,7 @@ class Database:
         async with connect_alone(self.config) as other:
             await other.execute(f"SELECT pg_terminate_backend({connection.get_server_pid()})")
 
-    async def _release(self, connection: "_Connection") -> None:
+    async def _release(self, connection: "PoolConnection") -> None:
         try:
             await self._pool.release(connection, timeout=self.config.connect_timeout.total_seconds())
         except (*LOST, asyncpg.PostgresError, OSError) as exc:
@@ -397,7 +346,7 @@ def _ms(duration: timedelta) -> str:
     return str(round(duration.total_seconds() * 1000))
 
 
-def _is_open(connection: _Connection) -> bool:
+def _is_open(connection: PoolConnection) -> bool:
     try:
         return not connection.is_closed()
     except asyncpg.InterfaceError:  # the pool has taken it back by itself

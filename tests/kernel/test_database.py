@@ -15,8 +15,9 @@ import asyncpg
 import pytest
 
 from headrace import logs
-from headrace.database import Database, DatabaseConfig, Tx, _Borrowed
+from headrace.database import Database, DatabaseConfig, Tx
 from headrace.database_errors import DatabaseBusy, DatabaseRefused, DatabaseUnavailable
+from headrace.transactions import Borrowed
 from tests.closing import all_closed
 from tests.conftest import TestServer
 
@@ -311,24 +312,20 @@ async def test_a_rollback_that_a_late_cancellation_hits_is_repeated() -> None:
     executed: list[str] = []
 
     class Hit:
-        def transaction(self, **_: object) -> "Hit":
-            return self
-
-        async def start(self) -> None: ...
-
-        async def rollback(self) -> None:
-            raise asyncpg.QueryCanceledError("canceling statement due to user request")
+        """The first ROLLBACK is canceled instead of the statement before it."""
 
         def is_in_transaction(self) -> bool:
-            return not executed
+            return executed.count("ROLLBACK") < 2
 
         async def execute(self, sql: str) -> None:
             executed.append(sql)
+            if executed.count("ROLLBACK") == 1:
+                raise asyncpg.QueryCanceledError("canceling statement due to user request")
 
-    borrowed = _Borrowed(Hit())  # type: ignore[arg-type]
-    await borrowed.begin(isolation="read_committed", readonly=False)
+    borrowed = Borrowed(Hit())  # type: ignore[arg-type]
+    await borrowed.begin(isolation="read_committed", readonly=False, opening="")
     await borrowed.roll_back()
-    assert executed == ["ROLLBACK"]
+    assert executed[1:] == ["ROLLBACK", "ROLLBACK"]
 
 
 async def test_a_begin_that_arrives_after_its_cancellation_is_rolled_back() -> None:
@@ -340,24 +337,58 @@ async def test_a_begin_that_arrives_after_its_cancellation_is_rolled_back() -> N
 
         open = False
 
-        def transaction(self, **_: object) -> "Late":
-            return self
-
-        async def start(self) -> None:
-            raise asyncio.CancelledError
-
-        async def rollback(self) -> None:
-            raise asyncpg.InterfaceError("cannot rollback; the transaction is not started")
-
         def is_in_transaction(self) -> bool:
             return self.open
 
         async def execute(self, sql: str) -> None:
             executed.append(sql)
+            if sql.startswith("BEGIN"):
+                raise asyncio.CancelledError
             self.open = sql != "ROLLBACK"
 
-    borrowed = _Borrowed(Late())  # type: ignore[arg-type]
+    borrowed = Borrowed(Late())  # type: ignore[arg-type]
     with pytest.raises(asyncio.CancelledError):
-        await borrowed.begin(isolation="read_committed", readonly=False)
+        await borrowed.begin(isolation="read_committed", readonly=False, opening="")
     await borrowed.roll_back()
-    assert executed == ["SELECT", "ROLLBACK"]
+    assert executed[1:] == ["SELECT", "ROLLBACK"]
+
+
+async def test_what_is_deferred_runs_with_the_commit_and_not_after_an_undone_savepoint(db: Database) -> None:
+    add = "INSERT INTO headrace.rate_limits (bucket, tat) SELECT {given} ->> 'name', now()"
+
+    def never(_: asyncpg.PostgresError) -> None: ...
+
+    name = "'; DROP TABLE headrace.rate_limits; --\\"
+    async with db.transaction(defers=True, opening="SAVEPOINT first") as tx:
+        assert tx.defer(add, {"name": "undone"}, refused=never)
+        await tx.roll_back_to("first")
+        assert tx.defer(add, {"name": name}, refused=never)
+        with pytest.raises(KeyError):
+            async with tx.savepoint():
+                assert tx.defer(add, {"name": "undone, too"}, refused=never)
+                raise KeyError
+        assert await tx.fetch("SELECT bucket FROM headrace.rate_limits") == []
+    async with db.transaction() as tx:
+        assert not tx.defer(add, {"name": "now"}, refused=never)
+        assert [row["bucket"] for row in await tx.fetch("SELECT bucket FROM headrace.rate_limits")] == [name]
+
+
+async def test_a_deferred_statement_that_is_refused_rolls_everything_back(db: Database) -> None:
+    with pytest.raises(LookupError, match="division"):
+        async with db.transaction(defers=True) as tx:
+            await tx.execute("INSERT INTO headrace.rate_limits (bucket, tat) VALUES ('a', now())")
+            tx.defer("SELECT 1 / ({given})::integer", 0, refused=lambda exc: LookupError(str(exc)))
+    async with db.transaction() as tx:
+        assert await tx.fetch("SELECT bucket FROM headrace.rate_limits") == []
+
+
+async def test_a_savepoint_in_an_undone_one_leaves_the_outer_one_usable(tx: Tx) -> None:
+    add = "INSERT INTO headrace.rate_limits (bucket, tat) VALUES ($1, now())"
+    with pytest.raises(KeyError):
+        async with tx.savepoint():
+            await tx.execute(add, "outer")
+            with pytest.raises(ValueError, match="inner"):
+                async with tx.savepoint():
+                    raise ValueError("inner")
+            raise KeyError
+    assert await tx.fetch("SELECT bucket FROM headrace.rate_limits") == []

@@ -71,7 +71,7 @@ async def application(
             limits=LimitConfig(per_minute=settings.api_rate_limit, burst=settings.api_rate_burst),
             idempotency_lifetime=settings.idempotency_lifetime,
             turns=UserTurns(at_once=max(1, connection.pool_max // 3)),
-            readiness=lambda: _reasons_not_ready(db),
+            readiness=lambda: reasons_not_ready(db),
             degraded=storage_watch.degraded,
             figures=HealthFigures(db),
             meters=counted,
@@ -117,11 +117,10 @@ def _file_origins(settings: Settings) -> tuple[str, ...]:
     return (f"{parts.scheme}://{parts.netloc}",)
 
 
-async def _reasons_not_ready(db: Database) -> Sequence[str]:
+async def reasons_not_ready(db: Database) -> Sequence[str]:
     try:
-        async with db.transaction(readonly=True) as tx:
-            result = await migrations.read_status(tx)
+        pending = await migrations.count_pending(db)
     except HeadraceError as exc:
         return [exc.message]
     # A newer schema is no reason: while a new release comes in, the old one continues to work on it.
-    return [f"{len(result.pending)} migrations are missing: run `headrace migrate`."] if result.pending else []
+    return [f"{pending} migrations are missing: run `headrace migrate`."] if pending else []

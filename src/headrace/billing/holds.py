@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
 import asyncpg
 import orjson
@@ -16,37 +17,51 @@ EXHAUSTED = "HR006"  # raised by headrace.hold_units
 
 # How long a submission waits for another transaction's lock on the units of its user.
 MAX_LOCK_WAIT = timedelta(seconds=2)
-HOLD = "SELECT headrace.hold_units_within($6, $1, $2, $3, $4, $5)"
+HOLD = "SELECT headrace.hold_units_within($1, $2, $3, $4, $5, $6)"
+HOLD_AT_COMMIT = """
+SELECT headrace.hold_units_within(make_interval(secs => wait_seconds), task_ids, user_ids, units, hold_ids, again)
+FROM jsonb_to_record({given}) AS given (
+  wait_seconds double precision, task_ids text[], user_ids text[], units integer[], hold_ids text[], again boolean
+)
+"""
 
 
 async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False) -> None:
     """Hold the price of these tasks, or refuse all with ``QuotaExhausted``; ``again`` is for retried tasks.
 
     Entitlements that end first are spent first, and one hold may span several. They stay locked until the transaction
-    ends: call it last. ``RowsLocked`` if another transaction locks them for longer than ``MAX_LOCK_WAIT``.
+    ends: so they are held with the COMMIT, where the transaction can defer, and otherwise now: then call it last.
+    ``RowsLocked`` if another transaction locks them for longer than ``MAX_LOCK_WAIT``.
     """
+    given = {
+        "task_ids": [each.task_id for each in transitions],
+        "user_ids": [each.user_id for each in transitions],
+        "units": [each.units for each in transitions],
+        "hold_ids": [ids.new("led") for _ in transitions],
+        "again": again,
+    }
+    refused = partial(_refused, all(each.user_id == ids.SYSTEM_USER for each in transitions))
+    if tx.defer(HOLD_AT_COMMIT, {"wait_seconds": MAX_LOCK_WAIT.total_seconds(), **given}, refused=refused):
+        return
     try:
-        await tx.execute(
-            HOLD,
-            [each.task_id for each in transitions],
-            [each.user_id for each in transitions],
-            [each.units for each in transitions],
-            [ids.new("led") for _ in transitions],
-            again,
-            MAX_LOCK_WAIT,
-        )
+        await tx.execute(HOLD, MAX_LOCK_WAIT, *given.values())
     except asyncpg.PostgresError as exc:
-        if sqlstate_of(exc) != EXHAUSTED:
+        if (refusal := refused(exc)) is None:
             raise
-        refused = quota_exhausted(exc.detail)
-        if refused.details.get("left") == 0 and all(each.user_id == ids.SYSTEM_USER for each in transitions):
-            refused = QuotaExhausted(
-                "This type costs units, and Headrace itself has none: name the user who pays for it "
-                "(--user, or user_id=).",
-                needed=refused.details["needed"],
-                left=0,
-            )
-        raise refused from exc
+        raise refusal from exc
+
+
+def _refused(by_system: bool, exc: asyncpg.PostgresError) -> QuotaExhausted | None:
+    if sqlstate_of(exc) != EXHAUSTED:
+        return None
+    refused = quota_exhausted(exc.detail)
+    if by_system and refused.details.get("left") == 0:
+        return QuotaExhausted(
+            "This type costs units, and Headrace itself has none: name the user who pays for it (--user, or user_id=).",
+            needed=refused.details["needed"],
+            left=0,
+        )
+    return refused
 
 
 def quota_exhausted(detail: str | None) -> QuotaExhausted:

@@ -47,12 +47,27 @@ class JoinedDatabase(Database):
 
     @asynccontextmanager
     async def transaction(
-        self, *, isolation: Isolation = "read_committed", readonly: bool = False
+        self,
+        *,
+        isolation: Isolation = "read_committed",
+        readonly: bool = False,
+        opening: str = "",
+        defers: bool = False,
     ) -> AsyncIterator[Tx]:
+        if self._open is not None:
+            if opening:
+                await self._open.connection.execute(opening)
+            yield self._open
+            return
+        async with super().transaction(isolation=isolation, readonly=readonly, opening=opening, defers=defers) as tx:
+            yield tx
+
+    @asynccontextmanager
+    async def autocommit(self) -> AsyncIterator[Tx]:
         if self._open is not None:
             yield self._open
             return
-        async with super().transaction(isolation=isolation, readonly=readonly) as tx:
+        async with super().autocommit() as tx:
             yield tx
 
 

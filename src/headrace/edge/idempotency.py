@@ -29,10 +29,12 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Annotated, Any
 
+import asyncpg
 import orjson
 from fastapi import Header, Request, Response
 from pydantic import BaseModel
 
+from headrace.connections import sqlstate_of
 from headrace.database import Database, Row, Tx
 from headrace.edge.errors import (
     IdempotencyAnswerLost,
@@ -50,6 +52,8 @@ from headrace.vault import SecretUnreadable, Vault
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
+IN_PROGRESS = "HR011"  # raised by headrace.lock_request
+_ACT = "act"  # the savepoint
 
 # Errors of every route with a key, beside its own.
 ONCE = (InvalidIdempotencyKey, IdempotencyKeyReused, IdempotencyInProgress, IdempotencyAnswerLost, TooManyAtOnce)
@@ -120,27 +124,33 @@ class Once:
 
     async def _run(self, db: Database, act: Act, body: bytes | None) -> Response:
         if self.key is None:
-            async with db.transaction() as tx:
+            async with db.transaction(defers=True) as tx:
                 done = await act(tx)
             return _response(_stored(done))
         request = await self._identify(self.key, body)
+        try:
+            return await self._run_keyed(db, act, request)
+        except asyncpg.PostgresError as exc:
+            if sqlstate_of(exc) == IN_PROGRESS:
+                raise IdempotencyInProgress from exc
+            raise
+
+    async def _run_keyed(self, db: Database, act: Act, request: KeyedRequest) -> Response:
         services = services_of(self._request)
         vault = Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None
-        async with db.transaction() as tx:
-            # Never waits: the holder of the lock executes this same request.
-            if not await tx.fetchval("SELECT pg_try_advisory_xact_lock($1)", request.lock):
-                raise IdempotencyInProgress
-            # A statement of its own, so that it sees the commit of the lock's last holder.
+        # A savepoint from the start costs no message, and is released by the COMMIT.
+        opening = f"SELECT headrace.lock_request({request.lock}); SAVEPOINT {_ACT}"
+        async with db.transaction(opening=opening, defers=True) as tx:
             if (row := await find(tx, request)) is not None:
                 return self._replay(request, row, vault)
             try:
-                # A refusal rolls back to the savepoint and keeps the lock until its record is written.
-                async with tx.savepoint():
-                    stored = _stored(await act(tx))
+                stored = _stored(await act(tx))
             except HeadraceError as error:
                 if not _is_final(error):
                     raise
+                # The lock is kept until the refusal's record is written.
+                await tx.roll_back_to(_ACT)
                 refused, stored = error, _refusal(error)
             stored = await keep(tx, request, stored, vault, lifetime=services.idempotency_lifetime)
         if refused is not None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import asyncpg
 
-from headrace.database import DatabaseConfig, Tx, connect_alone
+from headrace.database import Database, DatabaseConfig, Tx, connect_alone
+from headrace.database_errors import SchemaMissing
 from headrace.errors import Conflict
 from headrace.migrations import definitions, files, unfinished
 from headrace.migrations.definitions import Definition, Stale
@@ -94,6 +95,27 @@ async def read_status(connection: "asyncpg.Connection[Any] | Tx", *, restoring: 
             entry for entry in applied if entry.number in known and entry.checksum != known[entry.number].checksum
         ),
         stale=await definitions.read_stale(connection),
+    )
+
+
+# All that may keep a process from serving, in one round trip. As a text: for an array the driver asks about its type.
+READ_READINESS = f"""
+SELECT (SELECT string_agg(number::text, ' ') FROM headrace.schema_migrations) AS applied,
+       ({unfinished.IS_MARKED}) OR to_regclass('headrace.schema_definitions') IS NULL AS is_odd
+"""
+
+
+async def count_pending(db: Database) -> int:
+    """How many migrations are missing; raises like ``read_status``, which it asks where anything is out of order."""
+    try:
+        (row,) = await db.fetch_alone(READ_READINESS)
+    except SchemaMissing:
+        row = None
+    if row is None or row["is_odd"]:
+        async with db.transaction(readonly=True) as tx:
+            return len((await read_status(tx)).pending)
+    return len(
+        {migration.number for migration in files.available()}.difference(map(int, (row["applied"] or "").split()))
     )
 
 

@@ -66,6 +66,11 @@ class Followers:
         the events themselves, and a type without subscribers costs nothing extra."""
         return self.of(known)[:1] == (OUTBOX,)
 
+    def only_events(self, known: KnownType) -> bool:
+        """Whether its events are all that a type's own followers have to do, with subscribers or without: then the
+        statement that stores a task writes them."""
+        return self.of(known) in ((), (OUTBOX,), (OUTBOX_ALWAYS,))
+
     def needs_no_call(self, known: KnownType) -> bool:
         """Whether no follower has to be called: there is none, or only events, which the engine's statements emit."""
         return self.of(known) in ((), (OUTBOX,))
@@ -81,8 +86,11 @@ class Followers:
         # Also without a ledger to hold units: unpaid work is refused rather than done for free.
         return names if moved.units is None else (*names, BILLING)
 
-    async def follow(self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]]) -> None:
-        """Call each follower once with all the moves that are its business, in the order they were made."""
+    async def follow(
+        self, tx: Tx, moves: Iterable[tuple[KnownType, Transition]], *, events_written: bool = False
+    ) -> None:
+        """Call each follower once with all the moves that are its business, in the order they were made; but for those
+        of events if these are written."""
         batches: dict[str, list[Transition]] = {}
         for known, transition in moves:
             names = self._of(known, transition)
@@ -90,5 +98,7 @@ class Followers:
             for name in names:
                 batches.setdefault(name, []).append(transition)
         for name, follower in self._by_name.items():
+            if events_written and name in (OUTBOX, OUTBOX_ALWAYS):
+                continue
             if batch := batches.get(name):
                 await follower.follow(tx, batch)

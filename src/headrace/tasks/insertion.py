@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.database import Json
+from headrace.database import Json, Tx
 from headrace.tasks.catalog import KnownType
-from headrace.tasks.model import TaskSpec
+from headrace.tasks.model import Task, TaskSpec
+from headrace.tasks.store.tasks import task_of
 
 Lanes = dict[tuple[Any, ...], tuple[int, int]]
 """The numbers of lanes and of their routes."""
@@ -29,6 +30,7 @@ class Draft:
     task_id: str
     units: int | None  # its price
     made: bool = True  # False if its key was known
+    stored: Task | None = None  # if it was the only one
 
     def digested(self) -> tuple[object, ...]:
         """The values that must be equal for the same key, for headrace.submission_digest."""
@@ -77,12 +79,12 @@ _COLUMNS = {
     "id": "varchar", "user_id": "varchar", "task_type": "varchar", "title": "varchar", "payload": "jsonb",
     "priority": "integer", "queue": "varchar", "run_at": "timestamptz", "max_attempts": "integer",
     "timeout_seconds": "integer", "labels": "jsonb", "limit_key": "varchar", "trace_id": "varchar",
-    "schedule_uid": "varchar", "lane_id": "integer", "route_id": "integer", "grace_seconds": "integer",
-    "extension_seconds": "integer",
+    "schedule_uid": "varchar", "grace_seconds": "integer", "extension_seconds": "integer",
     "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
     "units": "integer", "idempotency_key": "varchar",
 }  # fmt: skip
-_NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate(_COLUMNS.items(), 1)]
+_LANE = {"lane_id": "integer", "route_id": "integer"}
+_NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate((_COLUMNS | _LANE).items(), 1)]
 # The statement for one row keeps its plan; the one for arrays is planned each time, and costs more than the row.
 _ONE = f"""
   SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED)},
@@ -92,28 +94,55 @@ _EACH = "CASE WHEN cardinality({value}[]) = 1 THEN ({value}[])[1] ELSE g.{name} 
 _MANY = f"""
   SELECT {", ".join(_EACH.format(value=value, name=name) for value, name in _NUMBERED)},
          nextval('headrace.task_queue_seq_seq') AS seq
-  FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS)})"""
+  FROM unnest({", ".join(f"{value}[]" for value, _ in _NUMBERED)}) AS g ({", ".join(_COLUMNS | _LANE)})"""
+# A single task of a transaction: its lane, its event and its row as it is stored. One round trip instead of four.
+_IN_ITS_LANE = f"""
+  SELECT given.*, lane.lane_id, lane.route_id, nextval('headrace.task_queue_seq_seq') AS seq
+  FROM (SELECT {", ".join(f"{value} AS {name}" for value, name in _NUMBERED[: len(_COLUMNS)])}) AS given
+  CROSS JOIN LATERAL headrace.assign_lane(
+    queue, task_type, user_id, coalesce(limit_key, ''), coalesce(labels, '{{}}'), max_attempts = 1
+  ) AS lane"""
+_TASK = ", ".join(Task.__dataclass_fields__)
+_FIRST_OF_EVENT = len(_COLUMNS) + 1
+_TELL_AND_SHOW = f"""
+SELECT ({_WAKE}), CASE WHEN ${_FIRST_OF_EVENT} THEN headrace.emit_task_events(
+    NULL, ARRAY['task.created'], ARRAY[stored.id::text], ARRAY[0], ARRAY[${_FIRST_OF_EVENT + 1}::text],
+    ${_FIRST_OF_EVENT + 2}
+  )::text END, given.lane_id, given.route_id, stored.*
+FROM stored CROSS JOIN given
+"""
 INSERT_TASK = _INSERT.format(given=_ONE, **_SILENT)
 INSERT_TASKS = _INSERT.format(given=_MANY, **_SILENT)
 INSERT_TASK_AND_EMIT = _INSERT.format(given=_ONE, **_TELLING)
 INSERT_TASKS_AND_EMIT = _INSERT.format(given=_MANY, **_TELLING)
+INSERT_AND_SHOW = _INSERT.format(given=_IN_ITS_LANE, returning=f"RETURNING {_TASK}", result=_TELL_AND_SHOW)
 
 
 def insertion(drafts: Sequence[Draft], lanes: Lanes, *, emits: bool = False) -> tuple[str, *tuple[object, ...]]:
     """The statement that stores them, and its arguments. With ``emits`` it tells of them, too."""
-    if len(drafts) == 1:
-        return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *_row(drafts[0], lanes))
-    columns = map(_column, zip(*[_row(draft, lanes) for draft in drafts], strict=True))
+    rows = [(*_row(draft), *lanes[draft.lane]) for draft in drafts]
+    if len(rows) == 1:
+        return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *rows[0])
+    columns = map(_column, zip(*rows, strict=True))
     return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
 
 
-def _row(draft: Draft, lanes: Lanes) -> tuple[object, ...]:
+async def insert_one(tx: Tx, draft: Draft, *, emits: bool, always: bool = False) -> Lanes:
+    """Store one task in its lane, which is made if it is new, and return that; with ``emits`` its event is written,
+    too, and with ``always`` also without subscribers."""
+    row = await tx.fetchrow(INSERT_AND_SHOW, *_row(draft), emits, draft.spec.request_id, always)
+    assert row is not None
+    draft.stored = task_of(row)
+    return {draft.lane: (row["lane_id"], row["route_id"])}
+
+
+def _row(draft: Draft) -> tuple[object, ...]:
     spec = draft.spec
     return (
         draft.task_id, draft.user_id, draft.known.name, spec.title or spec.type, draft.payload, draft.priority,
         draft.lane[0], spec.run_at, draft.max_attempts, draft.timeout_seconds,
         dict(spec.labels) if spec.labels else None, draft.lane[3] or None, spec.trace_id, spec.schedule_uid,
-        *lanes[draft.lane], draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
+        draft.grace_seconds, draft.extension_seconds, *(spec.media or _NO_MEDIA),
         draft.units, spec.idempotency_key or spec.request_key,
     )  # fmt: skip
 

@@ -71,15 +71,15 @@ async def submit_task(
         raise AdminOnly("Only an administrator may submit tasks for others.")
     await _check_caps(tx, tasks, caller, [spec])
     try:
-        task_id, made = await tasks.submitter.submit_once(
+        task_id, stored = await tasks.submitter.submit_once(
             tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
         )
     except ForeignKeyViolationError as exc:
         if exc.constraint_name != "fk_tasks_users_user_id":
             raise
         raise TaskSpecInvalid(f"There is no user {user_id}.", fields=["user_id"]) from exc
-    task = await _get(tx, task_id)
-    if made:
+    task = stored or await _get(tx, task_id)
+    if stored is not None:
         await audit.record(tx, caller.who, Action.CREATED, _resource(task), new=task, data=data or {})
     return seen_by(caller, task)  # the task of then may have failed
 

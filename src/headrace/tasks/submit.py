@@ -13,10 +13,10 @@ from headrace.database import Database, Tx
 from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
-from headrace.tasks.followers import Followers
-from headrace.tasks.insertion import Draft, Lanes, insertion
+from headrace.tasks.followers import OUTBOX_ALWAYS, Followers
+from headrace.tasks.insertion import Draft, Lanes, insert_one, insertion
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
-from headrace.tasks.model import LABEL, MAX_TIMEOUT, MEDIA_TYPES, Change, TaskSpec, Transition
+from headrace.tasks.model import LABEL, MAX_TIMEOUT, MEDIA_TYPES, Change, Task, TaskSpec, Transition
 from headrace.tasks.rights import ADMINS, TRUSTED, Rights, rights_of_user
 from headrace.tasks.units import units
 
@@ -63,10 +63,12 @@ class Submitter:
         """Submit one task; with an idempotency key the same one again, also under a race."""
         return (await self.submit_once(tx, spec, user_id=user_id, rights=rights))[0]
 
-    async def submit_once(self, tx: Tx, spec: TaskSpec, *, user_id: str, rights: Rights = TRUSTED) -> tuple[str, bool]:
-        """Submit one task; tells also whether it was made now, and not by an earlier one with the same key."""
+    async def submit_once(
+        self, tx: Tx, spec: TaskSpec, *, user_id: str, rights: Rights = TRUSTED
+    ) -> tuple[str, Task | None]:
+        """Submit one task; returns its id, and the task itself unless it was made before with the same key."""
         (draft,) = (await self._submit(tx, [spec], user_id, rights))[0]
-        return draft.task_id, draft.made
+        return draft.task_id, draft.stored
 
     async def submit_many(
         self, tx: Tx, specs: Sequence[TaskSpec], *, user_id: str, rights: Rights | None = TRUSTED
@@ -126,6 +128,8 @@ class Submitter:
         for draft in keyed:
             await self._claim_key(tx, draft, user_id)
         fresh = [draft for draft in drafts if draft.made]
+        if len(fresh) == 1:
+            return drafts, await self._insert_one(tx, fresh[0])
         lanes = await self._lanes_of(tx, fresh)
         for start in range(0, len(fresh), _ROWS):
             await self._insert(tx, fresh[start : start + _ROWS], lanes)
@@ -229,27 +233,30 @@ class Submitter:
             numbers[lane] = row["lane_id"], row["route_id"]
         return numbers
 
+    async def _insert_one(self, tx: Tx, draft: Draft) -> Lanes:
+        own = self._followers.of(draft.known)
+        only_events = self._followers.only_events(draft.known)
+        lanes = await insert_one(tx, draft, emits=bool(own) and only_events, always=OUTBOX_ALWAYS in own)
+        await self._followers.follow(tx, [_created(draft)], events_written=only_events)
+        return lanes
+
     async def _insert(self, tx: Tx, drafts: Sequence[Draft], lanes: Lanes) -> None:
         await tx.execute(*insertion(drafts, lanes))
-        await self._followers.follow(
-            tx,
-            [
-                (
-                    draft.known,
-                    Transition(
-                        Change.CREATED,
-                        draft.task_id,
-                        draft.known.name,
-                        draft.user_id,
-                        attempt=0,
-                        schedule_uid=draft.spec.schedule_uid,
-                        request_id=draft.spec.request_id,
-                        units=draft.units,
-                    ),
-                )
-                for draft in drafts
-            ],
-        )
+        await self._followers.follow(tx, map(_created, drafts))
+
+
+def _created(draft: Draft) -> tuple[KnownType, Transition]:
+    spec = draft.spec
+    return draft.known, Transition(
+        Change.CREATED,
+        draft.task_id,
+        draft.known.name,
+        draft.user_id,
+        attempt=0,
+        schedule_uid=spec.schedule_uid,
+        request_id=spec.request_id,
+        units=draft.units,
+    )
 
 
 # An expired key is as good as none: it is taken over. A live one is given back as it is, by FIND_KEY.

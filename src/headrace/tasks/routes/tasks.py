@@ -93,7 +93,7 @@ async def list_tasks(
         key=key,
         error=error,
     )
-    async with db.transaction() as tx:
+    async with db.autocommit() as tx:
         listed = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
     page = listing.page(listed.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
     if listed.resume is not None:
@@ -110,7 +110,7 @@ def _owner(caller: Caller, user_id: str | None) -> str | None:
 @router.get("/{task_id}", response_model=TaskOut, summary="Read a task", responses=problems(TaskNotFound))
 async def get_task(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> TaskOut:
     """One task, with its payload and its result. It shows the current state: also that a worker has just claimed it."""
-    async with db.transaction() as tx:
+    async with db.autocommit() as tx:
         task = await service.get_task(tx, caller, task_id)
     response.headers["ETag"] = etag(task.version)
     return TaskOut.of(task)

@@ -35,7 +35,7 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (SELECT w.id FROM headrace.workers AS w WHERE w.number = place.worker LIMIT 1) AS worker ON true"""
 
 
-def _task_of(row: Row) -> Task:
+def task_of(row: Row) -> Task:
     fields: dict[str, Any] = {name: row[name] for name in Task.__dataclass_fields__}
     return Task(**fields | {"id": TaskId(row["id"]), "status": TaskStatus(row["status"])})
 
@@ -49,7 +49,7 @@ WHERE task.id = $1 AND task.deleted_at IS NULL
 
 async def find_task(tx: Tx, task_id: str) -> Task | None:
     row = await tx.fetchrow(FIND_TASK, task_id)
-    return None if row is None else _task_of(row)
+    return None if row is None else task_of(row)
 
 
 FIND_OWNER = "SELECT user_id FROM headrace.tasks WHERE id = $1 AND deleted_at IS NULL"
@@ -69,7 +69,7 @@ WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
 
 async def list_named(tx: Tx, task_ids: Sequence[str]) -> dict[str, Task]:
     """Those of these tasks that are there, without payload and result."""
-    return {row["id"]: _task_of(row) for row in await tx.fetch(LIST_NAMED, list(task_ids))}
+    return {row["id"]: task_of(row) for row in await tx.fetch(LIST_NAMED, list(task_ids))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int
     tasks: list[Task] = []
     for row in await tx.fetch(sql, *args):
         if row["fits"]:
-            tasks.append(_task_of(row))
+            tasks.append(task_of(row))
         if row["walked"] == WALK and len(tasks) < limit:
             return Found(tasks, resume=(row["created_at"], row["id"]))
     return Found(tasks)
@@ -163,7 +163,7 @@ WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
 
 async def list_by_id(tx: Tx, task_ids: Sequence[str]) -> list[Task]:
     """Those of these tasks that are there, in no order."""
-    return [_task_of(row) for row in await tx.fetch(LIST_BY_ID, list(task_ids))]
+    return [task_of(row) for row in await tx.fetch(LIST_BY_ID, list(task_ids))]
 
 
 def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
