@@ -10,7 +10,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from headrace.database import Database, DatabaseConfig, Isolation, Row, Tx
+from headrace.database import Database, DatabaseConfig, Row, Tx
 from headrace.database_errors import DatabaseUnavailable
 from headrace.tasks.context import TaskContext
 from headrace.tasks.execution import Backoff
@@ -47,12 +47,10 @@ class Shaky(Database):
         return rows
 
     @asynccontextmanager
-    async def transaction(
-        self, *, isolation: Isolation = "read_committed", readonly: bool = False
-    ) -> AsyncIterator[Tx]:
+    async def transaction(self, **options: Any) -> AsyncIterator[Tx]:
         if self.refuse == "BEGIN":
             raise DatabaseUnavailable
-        async with super().transaction(isolation=isolation, readonly=readonly) as tx:
+        async with super().transaction(**options) as tx:
             yield tx
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from headrace.database import Database, DatabaseConfig, Isolation, Tx
+from headrace.database import Database, DatabaseConfig, Tx
 from headrace.database_errors import DatabaseUnavailable
 from headrace.tasks.context import TaskContext
 from headrace.tasks.events import OutboxFollower
@@ -95,10 +95,8 @@ class LosesAnswers(Database):
     lost = 0
 
     @asynccontextmanager
-    async def transaction(
-        self, *, isolation: Isolation = "read_committed", readonly: bool = False
-    ) -> AsyncIterator[Tx]:
-        async with super().transaction(isolation=isolation, readonly=readonly) as tx:
+    async def transaction(self, **options: Any) -> AsyncIterator[Tx]:
+        async with super().transaction(**options) as tx:
             yield tx
         me = asyncio.current_task()
         if me is not None and me.get_name() == "show starts" and self.lost < 3:
