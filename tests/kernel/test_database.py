@@ -156,12 +156,12 @@ async def test_a_rollback_that_is_given_up_leaves_no_error_in_the_log(
     """As in a process that was stopped for longer than a rollback may take, and whose session has not ended yet."""
     logs.configure(format="json", level="ERROR")
 
-    async def too_late(_: _Borrowed) -> None:
+    async def too_late(_: Borrowed) -> None:
         raise TimeoutError
 
     async def not_yet(*_: object) -> None: ...
 
-    monkeypatch.setattr(_Borrowed, "roll_back", too_late)
+    monkeypatch.setattr(Borrowed, "roll_back", too_late)
     monkeypatch.setattr(Database, "_end_session", not_yet)
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
