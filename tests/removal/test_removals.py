@@ -176,6 +176,18 @@ async def test_what_is_not_done_is_not_charged(service: Service, scene: Picture,
     await _a_folder(service, tmp_path)
 
 
+async def test_a_result_that_the_user_already_has_is_not_charged(service: Service, photo: Path) -> None:  # W-08
+    """Six orders in high quality were charged; four of the files were those that had been paid for."""
+    first = await service.clean(await service.upload(photo))
+    again = await service.clean(await service.upload(photo))
+    assert (first["status"], first["charged"]) == (again["status"], 1) == ("SUCCEEDED", 1)
+    assert again["charged"] == 0
+    assert await service.ledger(again["id"]) == [("HELD", 1), ("RELEASED", 1)]
+    results = [(await service.world.send("GET", f"/v1/tasks/{each['id']}/result")).json() for each in (first, again)]
+    assert results[0]["sha256"] == results[1]["sha256"]
+    assert [each["metrics"].get("same_as") for each in results] == [None, first["id"]]
+
+
 async def test_a_search_that_is_not_paid_for_ends_before_others_wait_long(service: Service, photo: Path) -> None:
     """A file of 200 KB kept the only process for detection busy for half a minute, and could have for an hour."""
     service.remover._config = replace(service.remover._config, look_seconds=0.01)

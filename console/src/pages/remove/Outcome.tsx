@@ -1,7 +1,8 @@
-import { Alert, Text } from "@mantine/core";
+import { Alert, Anchor, Text } from "@mantine/core";
 import type { ReactNode } from "react";
+import { Link } from "react-router";
 import type { CandidateOut, RemovalItemOut, RemovalOut } from "../../api";
-import { IconAlertTriangle, Panel, StateBadge, Time } from "../../components";
+import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { nameOf } from "./CandidatePicker";
 import classes from "./Outcome.module.css";
@@ -69,6 +70,22 @@ interface Metrics {
   readonly computed?: number | null;
   readonly invented?: number | null;
   readonly warnings?: readonly string[];
+  readonly same_as?: string | null; // an earlier removal with the same result
+}
+
+/** The result is a file that the user already had: it says so, and that it cost nothing. */
+export function SameAsBefore({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const metrics = useResult(removal.id).data?.metrics as Metrics | null | undefined;
+  if (!metrics?.same_as) return null;
+  return (
+    <Alert icon={<IconInfoCircle />} data-testid="same-as-before">
+      {t("sameAsBefore")}{" "}
+      <Anchor component={Link} to={`/remove/${metrics.same_as}`}>
+        {t("earlierResult")}
+      </Anchor>
+    </Alert>
+  );
 }
 
 /** The note that the mark may still be visible comes first, by the verdict that decides the charge. */
@@ -150,7 +167,9 @@ export function Quality({ taskId }: { taskId: string }) {
 export function ResultFacts({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const result = useResult(removal.id).data;
-  const rows: [string, ReactNode][] = [[t("cost"), t("charged", { n: removal.units })]];
+  const rows: [string, ReactNode][] = [
+    [t("cost"), removal.charged === 0 ? t("notCharged") : t("charged", { n: removal.charged ?? removal.units })],
+  ];
   if (result)
     rows.push([
       t("file"),

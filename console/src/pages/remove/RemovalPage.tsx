@@ -24,7 +24,7 @@ import { Columns } from "./Columns";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";
 import { download, sizeOf } from "./media";
-import { Found, Quality, RemovalBadge, ResultFacts, StillVisible } from "./Outcome";
+import { Found, Quality, RemovalBadge, ResultFacts, SameAsBefore, StillVisible } from "./Outcome";
 import { drawingBefore, orderAgain } from "./order";
 import { usePrice } from "./Price";
 import { ProgressPanel } from "./ProgressPanel";
@@ -129,6 +129,7 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
   return (
     <Columns aside="20rem">
       <Stack>
+        <SameAsBefore removal={removal} />
         <StillVisible removal={removal} />
         <Panel>
           <ResultView removal={removal} />
@@ -156,17 +157,22 @@ function HighAgain({ removal, again }: { removal: RemovalOut; again: Again }) {
   const words = useText(removeTexts);
   const price = usePrice([removal.asset_id], "HIGH").data;
   return (
-    <Button
-      variant="subtle"
-      fullWidth
-      mt={6}
-      loading={again.busy}
-      disabled={price !== undefined && !price.enough}
-      onClick={() => again.run({ quality: "HIGH" })}
-    >
-      {t("highAgain")}
-      {price && ` · ${words("units", { n: price.units })}`}
-    </Button>
+    <>
+      <Button
+        variant="subtle"
+        fullWidth
+        mt={6}
+        loading={again.busy}
+        disabled={price !== undefined && !price.enough}
+        onClick={() => again.run({ quality: "HIGH" })}
+      >
+        {t("highAgain")}
+        {price && ` · ${words("units", { n: price.units })}`}
+      </Button>
+      <Text size="xs" c="dimmed" ta="center">
+        {t("onlyIfBetter")}
+      </Text>
+    </>
   );
 }
 

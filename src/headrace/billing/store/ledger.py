@@ -68,6 +68,18 @@ async def find_adjustment(tx: Tx, user_id: str, key: str) -> Entry | None:
     return None if row is None else entry_of(row)
 
 
+CHARGED = """
+SELECT coalesce(sum(CASE direction WHEN 'DEBIT' THEN consume_unit ELSE -consume_unit END), 0)::bigint
+FROM headrace.usage_ledger WHERE task_id = $1 AND status = 'COMMITTED'
+"""
+
+
+async def find_charged(tx: Tx, task_id: str) -> int:
+    """The units that a task was charged, without returned ones."""
+    units: int = await tx.fetchval(CHARGED, task_id)
+    return units
+
+
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
     """Filters of ledger entries; None does not filter."""

@@ -676,7 +676,7 @@ class Removal(RemovalState):
     mode: str
     output_format: str
     units: int = 0
-    """What is held for it, and charged if it succeeds."""
+    """What is held for it, and charged if it succeeds with a result that you do not have yet."""
     batch_id: str | None = None
     """What was ordered in one request has the same."""
     accept_poor: bool = False
@@ -700,6 +700,10 @@ class Removal(RemovalState):
     held_back: bool = False
     """It failed, but there is a result: see it with `GET /v1/removals/{id}/held-back`, and order the same with
     `accept_poor` to have it as it is. For a day after the end.
+    """
+    charged: int | None = None
+    """The units that it was charged; null before its end. 0 for a failure, and for a result with the same bytes as
+    an earlier one of yours, which `metrics.same_as` of the result names.
     """
 
 

@@ -200,7 +200,10 @@ class RemovalItemOut(BaseModel):
     quality: Quality
     mode: Mode
     output_format: str = Field(examples=["jpeg"])
-    units: int = Field(description="What is held for it, and charged if it succeeds.", examples=[1])
+    units: int = Field(
+        description="What is held for it, and charged if it succeeds with a result that you do not have yet.",
+        examples=[1],
+    )
     batch_id: str | None = Field(description="What was ordered in one request has the same.")
     accept_poor: bool = Field(description="Whether the result is taken as it is, the mark still to be seen or not.")
     status: TaskStatus
@@ -231,6 +234,11 @@ class RemovalOut(RemovalItemOut):
         description="It failed, but there is a result: see it with `GET /v1/removals/{id}/held-back`, and order the "
         "same with `accept_poor` to have it as it is. For a day after the end."
     )
+    charged: int | None = Field(
+        description="The units that it was charged; null before its end. 0 for a failure, and for a result with the "
+        "same bytes as an earlier one of yours, which `metrics.same_as` of the result names.",
+        examples=[1],
+    )
 
     @classmethod
     def of(cls, ordered: Ordered) -> Self:
@@ -244,6 +252,7 @@ class RemovalOut(RemovalItemOut):
                 "rights_statement": removal.rights_statement,
                 "declared_at": removal.declared_at,
                 "held_back": ordered.held_back is not None,
+                "charged": ordered.charged,
             }
         )
 

@@ -42,6 +42,7 @@ from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.orders.errors import DetectionLimit
 from headrace.removal.service.orders.unpaid import count_detection
 from headrace.removal.service.pace import Pace
+from headrace.removal.service.repeats import waive_if_same
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
@@ -102,6 +103,7 @@ class Remover:
         """The handler of the four media types."""
         async with self._job(context, order) as job:
             made = await job.run()
+            await waive_if_same(self._db, context, order, made)
             # Others of a batch may still learn the mark from it.
             await self._forget_steps(job, but=None if order.batch_id is None else Names.MATTE)
             return made

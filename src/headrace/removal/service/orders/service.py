@@ -14,6 +14,7 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.features import features_of
 from headrace.billing.holds import quota_error
 from headrace.billing.store.entitlements import get_balance
+from headrace.billing.store.ledger import find_charged
 from headrace.database import Tx
 from headrace.removal.images.shared import MIN_VIEWS
 from headrace.removal.order import RemovalOrder
@@ -54,6 +55,7 @@ class Ordered:
     task: Task
     detected: Any = None
     held_back: str | None = None  # where a picture of a result is stored that may be taken as it is
+    charged: int | None = None  # units; None before the end
 
 
 async def quote(tx: Tx, caller: Caller, asset_ids: Sequence[str], wanted: Wanted) -> Quote:
@@ -109,7 +111,8 @@ async def get_removal(tx: Tx, caller: Caller, task_id: str) -> Ordered:
         raise RemovalNotFound
     task = await tasks_service.get_task(tx, caller, task_id)
     detected, held_back = await store.find_detected(tx, task_id), await store.find_held_back(tx, task_id)
-    return Ordered(removal, task, detected, held_back)
+    charged = None if task.finished_at is None else await find_charged(tx, task_id)
+    return Ordered(removal, task, detected, held_back, charged)
 
 
 async def list_removals(

@@ -1,0 +1,36 @@
+"""A result with the same bytes as one that the user already has is not charged."""
+
+from typing import Any
+
+from headrace.assets.results import FIELD
+from headrace.database import Database, Tx
+from headrace.removal.order import RemovalOrder
+from headrace.tasks.context import TaskContext
+
+# Along the index of a user's orders of one file; of the same bytes uploaded again there are few, too.
+FIND_SAME = """
+SELECT earlier.task_id
+FROM headrace.removals AS earlier
+JOIN headrace.tasks AS task ON task.id = earlier.task_id AND task.status = 'SUCCEEDED' AND task.deleted_at IS NULL
+JOIN headrace.task_results AS result ON result.task_id = earlier.task_id AND result.deleted_at IS NULL
+WHERE earlier.user_id = $1 AND earlier.asset_sha256 = $2 AND earlier.task_id <> $3 AND result.sha256 = $4
+ORDER BY earlier.declared_at, earlier.task_id
+LIMIT 1
+"""
+
+
+async def find_same(tx: Tx, user_id: str, asset_sha256: str, task_id: str, result_sha256: str) -> str | None:
+    """Another removal of these bytes whose result, which the user can download, has this hash."""
+    found = await tx.fetchval(FIND_SAME, user_id, asset_sha256, task_id, result_sha256)
+    return None if found is None else str(found)
+
+
+async def waive_if_same(db: Database, context: TaskContext, order: RemovalOrder, result: dict[str, Any]) -> None:
+    """Report no used units for such a result, and name the earlier removal in its metrics as ``same_as``."""
+    file = result[FIELD]
+    async with db.transaction(readonly=True) as tx:
+        same = await find_same(tx, context.user_id, order.sha256, context.task_id, file["sha256"])
+    if same is None:
+        return
+    file["metrics"] = {**(file["metrics"] or {}), "same_as": same}
+    await context.used(0)
