@@ -14,7 +14,7 @@ import pytest
 from headrace.database import Tx
 from headrace.tasks.model import TaskStatus
 from headrace.tasks.store import moves, obstacles, queues, tasks, watching
-from headrace.tasks.store.tasks import WALK, Filter
+from headrace.tasks.store.tasks import COUNT_WALK, WALK, Counted, Filter
 from tests.conftest import TestServer, rolled_back
 from tests.plans.filled import filled
 
@@ -140,6 +140,38 @@ async def test_what_never_was_is_not_looked_for_among_all(server: TestServer, th
             found = await tasks.list_tasks(tx, wanted, limit=21)
             # Of q1 there are lanes: somebody has to go on, ten statements at a time.
             assert (found.tasks, found.resume is None) == ([], wanted.queue != "q1"), wanted
+
+
+async def check_counts(url: str, *, most_rows: int) -> None:
+    found: list[str] = []
+    async with rolled_back(url) as tx:
+        for wanted in {str(wanted): wanted for wanted, _ in filters()}.values():
+            plan = await plan_of(tx, *tasks.counting(wanted))
+            scans = [node for node in nodes(plan) if node.get("Relation Name") == "tasks"]
+            fetched = sum(node["Actual Rows"] + node.get("Rows Removed by Filter", 0) for node in scans)
+            if fetched > most_rows:
+                found.append(f"{wanted}: reads {fetched} rows")
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_a_count_reads_a_bounded_number_of_a_million_rows(server: TestServer, a_million: str) -> None:  # D-07
+    """`/v1/tasks/count?type=nosuch` once read ten million."""
+    # Of one user's tasks, nine of ten rows, some may be read beside the index.
+    await check_counts(server.url(a_million, role="headrace_app"), most_rows=2 * COUNT_WALK)
+
+
+async def test_a_count_that_ends_early_says_so(
+    server: TestServer, thousands: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "COUNT_WALK", 5000)
+    async with rolled_back(server.url(thousands, role="headrace_app")) as tx:
+        assert await tasks.count_tasks(tx, Filter("u_7"), most=100_000) == Counted(40, exact=True)
+        rare = await tasks.count_tasks(tx, Filter(USER, task_type="rare"), most=100_000)
+        assert not rare.exact
+        assert 0 <= rare.count <= 100
+        assert await tasks.count_tasks(tx, Filter("u_7"), most=30) == Counted(30, exact=False)
 
 
 PLAIN = {"user_id": USER}

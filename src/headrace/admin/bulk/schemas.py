@@ -12,7 +12,7 @@ from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.model import LABEL, RUNNING, TaskStatus
 from headrace.tasks.schemas import TASK_ID
-from headrace.tasks.store.tasks import Filter
+from headrace.tasks.store.tasks import COUNT_WALK, Counted, Filter
 
 _Word = Annotated[Text | None, Field(max_length=255)]
 _Owner = Annotated[
@@ -122,11 +122,14 @@ class CountOut(BaseModel):
     """How many there are."""
 
     count: int
-    exact: bool = Field(description=f"False: counting ended at {MOST_COUNTED:,}, and there are more.")
+    exact: bool = Field(
+        description=f"False: `count` is a lower bound. Counting ends at {MOST_COUNTED:,}, and after reading "
+        f"{COUNT_WALK:,} tasks where a part of the filter has no index."
+    )
 
     @classmethod
-    def of(cls, count: int) -> Self:
-        return cls(count=min(count, MOST_COUNTED), exact=count <= MOST_COUNTED)
+    def of(cls, counted: Counted) -> Self:
+        return cls(count=counted.count, exact=counted.exact)
 
 
 class RefusalOut(BaseModel):

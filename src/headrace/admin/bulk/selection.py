@@ -11,7 +11,7 @@ from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.sql import Mark
 from headrace.tasks.model import Task, TaskStatus
 from headrace.tasks.store import tasks as task_store
-from headrace.tasks.store.tasks import Filter
+from headrace.tasks.store.tasks import Counted, Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Chosen:
     late: int = 0  # tasks that were not over yet when it was asked for, and are by now: they are left alone
 
 
-async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> int:
+async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> Counted:
     if criteria.ids is None:
         return await task_store.count_tasks(tx, wanted, most=most)
-    return len(_named(await task_store.list_by_id(tx, criteria.ids), wanted))
+    return Counted(len(_named(await task_store.list_by_id(tx, criteria.ids), wanted)), exact=True)
 
 
 async def choose_tasks(

@@ -15,6 +15,7 @@ from headrace.database import Tx
 from headrace.sql import Mark
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.service import Tasks
+from headrace.tasks.store.tasks import Counted
 
 # What a list may grow by while a person reads the question: beyond that it is another question.
 _GROWN_BY, _GROWN_AT_LEAST = 0.1, 10
@@ -27,10 +28,10 @@ _ACTIONS = {
 }
 
 
-async def count_matching_tasks(tx: Tx, caller: Caller, action: TaskAction | None, wanted: TaskFilterIn) -> int:
-    """How many tasks there are, or how many the action would be done to: up to a bound and one more."""
+async def count_matching_tasks(tx: Tx, caller: Caller, action: TaskAction | None, wanted: TaskFilterIn) -> Counted:
+    """How many tasks there are, or how many the action would be done to: up to a bound."""
     _check_owner(caller, wanted.owner)
-    return await count_tasks(tx, wanted, wanted.wanted(caller.user_id, action), most=MOST_COUNTED + 1)
+    return await count_tasks(tx, wanted, wanted.wanted(caller.user_id, action), most=MOST_COUNTED)
 
 
 async def ask_for_tasks(
@@ -44,7 +45,8 @@ async def ask_for_tasks(
     now = await tx.fetchval("SELECT now()")
     before = now if wanted.created_before is None else min(now, wanted.created_before)
     fixed = wanted.model_copy(update={"created_before": before})
-    matched = await count_tasks(tx, fixed, fixed.wanted(caller.user_id, action), most=MOST_COUNTED + 1)
+    counted = await count_tasks(tx, fixed, fixed.wanted(caller.user_id, action), most=MOST_COUNTED + 1)
+    matched = counted.count
     _check_count(matched, expected)
     return await _begin(tx, tasks, caller, BulkResource.TASKS, action, fixed, matched=matched, expected=expected)
 

@@ -13,6 +13,7 @@ from headrace.tasks.model import FIRST_STATUS, Task, TaskId, TaskStatus
 # Maximum rows that one statement reads, and maximum statements per page. Filters that no index serves, and deleted
 # rows, then make short pages instead of slow ones; the page carries the position for the next one.
 WALK, WALKS = 5000, 10
+COUNT_WALK = 200_000  # rows that a count reads
 INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
@@ -136,22 +137,45 @@ async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int
     return Found(tasks)
 
 
-async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> int:
-    """How many tasks a list of all of them would hold, up to ``most``. By the status in the row, as the list."""
-    where = (
-        Where()
-        .eq("user_id", wanted.user_id)
-        .among("status", wanted.statuses)
-        .since("created_at", wanted.created_since)
-        .until("created_at", wanted.created_until)
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """``exact`` is False where counting ended early: then ``count`` is a lower bound."""
+
+    count: int
+    exact: bool
+
+
+async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> Counted:
+    """How many tasks a list of all of them would hold, by the status in the row, as the list. Up to ``most``, and after
+    reading ``COUNT_WALK`` rows: a part of the filter may have no index."""
+    sql, args = counting(wanted)
+    (row,) = await tx.fetch(sql, *args)
+    count: int = row["count"]
+    return Counted(min(count, most), exact=count <= most and row["walked"] < COUNT_WALK)
+
+
+def counting(wanted: Filter) -> tuple[str, Sequence[object]]:
+    """The statement of a count and its arguments. The walk is limited by what one index gives alone; the rest of the
+    filter is applied to the rows it reads."""
+    walk = Where().eq("user_id", wanted.user_id)
+    by_status = wanted.user_id is not None or (wanted.created_since is None and wanted.created_until is None)
+    if by_status:
+        walk = walk.among("status", wanted.statuses)
+    walk = walk.since("created_at", wanted.created_since).until("created_at", wanted.created_until)
+    rest = (
+        Where(first=walk.next)
         .is_null("deleted_at")
         .eq("task_type", wanted.task_type)
         .eq("queue", wanted.queue)
         .not_prefixed("task_type", wanted.excluded_prefix)
     )
-    sql = f"SELECT count(*) FROM (SELECT FROM headrace.tasks {where.sql} LIMIT ${where.next}) AS found"
-    count: int = await tx.fetchval(sql, *where.args, most)
-    return count
+    if not by_status:
+        rest = rest.among("status", wanted.statuses)
+    sql = f"""
+SELECT count(*) AS walked, count(*) FILTER (WHERE {" AND ".join(rest.clauses)}) AS count
+FROM (SELECT deleted_at, task_type, queue, status FROM headrace.tasks {walk.sql} LIMIT {COUNT_WALK}) AS walked
+"""
+    return sql, (*walk.args, *rest.args)
 
 
 LIST_BY_ID = f"""
