@@ -17,6 +17,7 @@ from headrace.library.acting import caller_for
 from headrace.library.connections import fetch, fetch_blocking
 from headrace.library.standard_logging import use_standard_logging
 from headrace.library.submission import How, UnknownType, as_parameters, as_row, refusals, spec_of, submit_statement
+from headrace.library.waiting import Waits
 from headrace.tasks import service
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.errors import TaskNotFound
@@ -24,8 +25,6 @@ from headrace.tasks.model import Task, TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.store.tasks import find_task
 from headrace.tasks.worker.config import WorkerConfig
-
-_POLL_FIRST_S, _POLL_LAST_S = 0.02, 1.0
 
 
 class NoRegistry(Invalid):
@@ -70,6 +69,7 @@ class Headrace:
         self._tasks = library.open_tasks(registry, payload_limit=payload_limit)
         self._db: Database | None = None
         self._opening = asyncio.Lock()
+        self._waits = Waits()
 
     # -- life
 
@@ -82,6 +82,8 @@ class Headrace:
 
     async def close(self) -> None:
         """Close its connections; the next call opens new ones."""
+        waits, self._waits = self._waits, Waits()
+        await waits.close()
         if self._db is not None:
             await self._db.close()
             self._db = None
@@ -240,17 +242,16 @@ class Headrace:
 
         ``on_progress`` is called with the task after every change.
         """
-        seen, pause = -1, _POLL_FIRST_S
         async with deadline(task_id, within):
+            db = await self._database()
+            seen = None if on_progress is None else -1
             while True:
-                task = await self.get(task_id)
-                if task.version != seen and on_progress is not None:
+                task = await self._waits.until_changed(db, task_id, seen=seen)
+                if on_progress is not None:
                     on_progress(task)
                 if task.status.is_over:
                     return task
-                pause = _POLL_FIRST_S if task.version != seen else min(pause * 1.3, _POLL_LAST_S)
                 seen = task.version
-                await asyncio.sleep(pause)
 
     # -- changing
 

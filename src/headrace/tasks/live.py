@@ -1,13 +1,14 @@
-"""Following tasks while they run: one query for all watchers, a few times a second.
+"""Following tasks while they run: one query for all watchers that are due, often for those whose tasks are young.
 
-A stream holds no connection. One loop reads the positions of all watched tasks in one statement; a stream whose task
+A stream holds no connection. One loop reads the positions of watched tasks in one statement; a stream whose task
 has moved reads the new part and waits again. The engine's writes cost nothing more for it, and it works behind
 a pooler, where LISTEN does not.
 """
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,6 +17,8 @@ from functools import partial
 
 from headrace.database import Database, Tx
 from headrace.edge.streams import Heartbeat, MaySee, Revoked, StreamLimits, Streams
+from headrace.loops import FailuresLogged
+from headrace.pacing import Pacer
 from headrace.tasks.model import Task
 from headrace.tasks.store import tasks as store
 from headrace.tasks.store import watching
@@ -28,7 +31,8 @@ EVENT_ID = r"^[0-9]{1,10}\.[0-9]{1,10}\.[0-9]{1,18}$"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchConfig(StreamLimits):
-    every: timedelta = timedelta(milliseconds=250)
+    soonest: timedelta = timedelta(milliseconds=10)  # between two looks at a task that is young or has just changed
+    every: timedelta = timedelta(milliseconds=250)  # between two at any other
     most_per_user: int = 50
     reads_at_once: int = 4
 
@@ -75,6 +79,7 @@ class Watch:
         self._db = db
         self._config = config
         self._watchers: Streams[_Watcher] = Streams("watch", config)
+        self._pacer: Pacer[_Watcher] = Pacer(first=config.soonest, last=config.every)
         self._reading = asyncio.Semaphore(config.reads_at_once)
         self.stop = self._watchers.stop
         self.check_room = self._watchers.check_room
@@ -84,15 +89,24 @@ class Watch:
         return len(self._watchers)
 
     async def run(self) -> None:
-        await self._watchers.look_while_open(self.run_once, every=self._config.every)
+        """Look while streams are open, for at most a fifth of the time. A failure is logged and delays the streams."""
+        while True:
+            await self._pacer.wait_for_any()
+            if not (due := await self._pacer.next_due()):
+                continue
+            started = time.monotonic()
+            with FailuresLogged("watch.failed", streams=len(self._watchers)):
+                await self.run_once(due)
+            await asyncio.sleep(4 * (time.monotonic() - started))
 
-    async def run_once(self) -> int:
-        """Look where all watched tasks stand, and wake the streams of those that moved; gives how many."""
-        watchers = list(self._watchers)
+    async def run_once(self, due: Sequence[_Watcher] | None = None) -> int:
+        """Look where these watched tasks stand, or all, and wake the streams of those that moved; gives how many."""
+        watchers = list(self._watchers) if due is None else due
         positions = await watching.find_positions(self._db, sorted({watcher.task_id for watcher in watchers}))
         moved = [each for each in watchers if positions.get(each.task_id) != each.seen]
         for watcher in moved:
             watcher.woken.set()
+            self._pacer.touch(watcher)
         return len(moved)
 
     async def follow(
@@ -111,7 +125,7 @@ class Watch:
         again at every heartbeat, also while there is so much news that none is sent.
         """
         seen = since or Position(-1, -1, -1 if lines_after is None else lines_after)
-        with self._watchers.opened(_Watcher(task_id, user_id, seen)) as watcher:
+        with self._watchers.opened(_Watcher(task_id, user_id, seen)) as watcher, self._pacer.watched(watcher):
             check = None if may_see is None else partial(self._ask, may_see)
             news = self._watchers.news(watcher, partial(self._news, watcher), may_see=check)
             async with aclosing(news):

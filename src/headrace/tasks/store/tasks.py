@@ -17,7 +17,7 @@ COUNT_WALK = 200_000  # rows that a count reads
 INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
-_SHOWN = f"""
+SHOWN = f"""
   task.id, task.user_id, task.task_type, task.title, task.priority,
   CASE WHEN place.worker IS NOT NULL AND task.status = 'QUEUED' THEN {FIRST_STATUS} ELSE task.status END AS status,
   task.current_step, task.progress, task.retries, task.eta_sec, task.error_code, task.error_message, task.queue,
@@ -29,7 +29,7 @@ _SHOWN = f"""
   task.deleted_at"""
 
 # LIMIT keeps these from being turned into joins over the whole queue.
-_LEASE = """
+LEASE = """
 LEFT JOIN LATERAL (
   SELECT q.worker, q.attempt, q.claimed_at FROM headrace.task_queue AS q WHERE q.seq = task.queue_seq LIMIT 1
 ) AS place ON true
@@ -42,8 +42,8 @@ def task_of(row: Row) -> Task:
 
 
 FIND_TASK = f"""
-SELECT {_SHOWN}, task.payload, task.result
-FROM headrace.tasks AS task {_LEASE}
+SELECT {SHOWN}, task.payload, task.result
+FROM headrace.tasks AS task {LEASE}
 WHERE task.id = $1 AND task.deleted_at IS NULL
 """
 
@@ -62,8 +62,8 @@ async def find_owner(tx: Tx, task_id: str) -> str | None:
 
 
 LIST_NAMED = f"""
-SELECT {_SHOWN}, NULL AS payload, NULL AS result
-FROM headrace.tasks AS task {_LEASE}
+SELECT {SHOWN}, NULL AS payload, NULL AS result
+FROM headrace.tasks AS task {LEASE}
 WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
 """
 
@@ -179,8 +179,8 @@ FROM (SELECT deleted_at, task_type, queue, status FROM headrace.tasks {walk.sql}
 
 
 LIST_BY_ID = f"""
-SELECT {_SHOWN}, NULL AS payload, NULL AS result
-FROM headrace.tasks AS task {_LEASE}
+SELECT {SHOWN}, NULL AS payload, NULL AS result
+FROM headrace.tasks AS task {LEASE}
 WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
 """
 
@@ -213,8 +213,8 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     rest = _rest(Where(first=len(args) + 1), wanted)
     fits = " AND ".join(rest.clauses)
     sql = (
-        f"SELECT {_SHOWN}, NULL AS payload, NULL AS result, task.walked, {fits} AS fits "
-        f"FROM ({' UNION ALL '.join(walks)}) AS task {_LEASE} "
+        f"SELECT {SHOWN}, NULL AS payload, NULL AS result, task.walked, {fits} AS fits "
+        f"FROM ({' UNION ALL '.join(walks)}) AS task {LEASE} "
         f"WHERE ({fits}) OR task.walked = {WALK} {order} LIMIT ${rest.next}"
     )
     return sql, (*args, *rest.args, limit)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace.database import Database
+from headrace.tasks.model import Task
+from headrace.tasks.store.tasks import LEASE, SHOWN, task_of
 
 
 class Position(NamedTuple):
@@ -34,3 +36,29 @@ LEFT JOIN LATERAL (
 async def find_positions(db: Database, task_ids: Sequence[str]) -> dict[str, Position]:
     """Where these stand now, in one statement; those that are gone are left out."""
     return {row[0]: Position(*tuple(row)[1:]) for row in await db.fetch_alone(FIND_POSITIONS, list(task_ids))}
+
+
+# All of what has changed, with its end's result, and nothing of the rest. A watched version of null waits for the end
+# alone.
+FIND_CHANGED = f"""
+SELECT watched.number, {SHOWN}, task.payload, task.result
+FROM unnest($1::varchar[], $2::bigint[]) WITH ORDINALITY AS watched (id, seen, number)
+LEFT JOIN LATERAL (
+  SELECT * FROM headrace.tasks WHERE tasks.id = watched.id AND tasks.deleted_at IS NULL LIMIT 1
+) AS task ON true {LEASE}
+WHERE task.id IS NULL OR task.finished_at IS NOT NULL OR task.version <> watched.seen
+"""
+
+
+class Gone:
+    """Stands for a task that is not there any more."""
+
+
+async def find_changed(db: Database, watched: Sequence[tuple[str, int | None]]) -> list[Task | type[Gone] | None]:
+    """For each task and the version that was seen of it: the task if it has changed, None if it has not. For the
+    version None only its end is a change."""
+    found: list[Task | type[Gone] | None] = [None] * len(watched)
+    task_ids, versions = zip(*watched, strict=True)
+    for row in await db.fetch_alone(FIND_CHANGED, task_ids, versions):
+        found[row["number"] - 1] = Gone if row["id"] is None else task_of(row)
+    return found
