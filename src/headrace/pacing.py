@@ -1,7 +1,6 @@
 """When to look at what is waited for: often while it is young or has just changed, seldom when it is old.
 
-What is waited for in one process is looked at together, in one statement. So many short waits cost few looks, and one
-long wait costs few, too.
+All waits of a process share one statement a look.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-# Of the time that something has been waited for: so much later its change is seen at most.
+# Of the length of a wait so far: the longest time until its next look.
 _MAX_DELAY_SHARE = 0.05
 
 
