@@ -164,6 +164,9 @@ async def test_objects_parts_and_links_use_the_same_keys(
     assert link is not None
     assert f"X-Amz-Credential={ACCESS_KEY}" in link
     assert ("X-Amz-Security-Token=" in link) is (source != "profile")
+    if source == "profile":  # it names a region as well: obstore does not read it
+        assert storage.bucket._store.config["region"] == "eu-central-1"
+        assert "%2Feu-central-1%2F" in link
     parts = await storage.bucket.part_links("parts", upload, {1: 10}, expires_in=timedelta(hours=1))
     assert f"X-Amz-Credential={ACCESS_KEY}" in parts[1]
     assert remote.refused == 0
@@ -227,3 +230,6 @@ async def test_an_unknown_profile_is_named_without_any_key(
     with pytest.raises(StorageRefused) as refusal:
         await CredentialSource({}).current()
     assert re.search(r"profile .*missing", refusal.value.operator_message)
+    with pytest.raises(StorageRefused) as refusal:
+        storage_at(remote)
+    assert "missing" in refusal.value.operator_message

@@ -39,19 +39,20 @@ class Bucket:
         self._timeout = config.timeout
         parts = urlsplit(config.url)
         self._prefix = parts.path.strip("/")
+        self._name = parts.netloc
         self._source = CredentialSource(config.options)
         provided = {"credential_provider": self._source.for_obstore} if self._source.knows_roles else {}
         try:
+            self._region = region_of(config.options)
             self._store: Any = from_url(  # type: ignore[call-overload]
                 config.url,
-                config=dict(config.options),
+                config={"region": self._region, **config.options},  # obstore reads no profile
                 **provided,
                 client_options={"timeout": config.timeout, "allow_http": True},
                 retry_config={"retry_timeout": config.retry_for},
             )
-        except Exception as exc:  # noqa: BLE001 - obstore raises several kinds for a wrong address or option
+        except Exception as exc:  # noqa: BLE001 - several kinds for a wrong address, option or profile
             raise StorageRefused(f"{self.place} cannot be used: {_first_line(exc)}") from None
-        self._name, self._region = parts.netloc, region_of(config.options)
         self._endpoint = (
             config.options.get("endpoint")
             or os.environ.get("AWS_ENDPOINT_URL")
