@@ -30,13 +30,14 @@ class Deferred:
 class Tx:
     """The connection of an open transaction: it reads and writes, and cannot commit."""
 
-    __slots__ = ("connection", "deferred")
+    __slots__ = ("_savepoints", "connection", "deferred")
 
     def __init__(
         self, connection: "asyncpg.pool.PoolConnectionProxy[Any] | asyncpg.Connection[Any]", *, defers: bool = False
     ) -> None:
         self.connection = connection
         self.deferred: list[Deferred] | None = [] if defers else None
+        self._savepoints = 0  # that are open
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
         return await self.connection.fetch(sql, *args)
@@ -62,9 +63,10 @@ class Tx:
         """Run this in one message with the COMMIT: what it locks is locked for no round trip.
 
         ``{given}`` in the statement stands for the value, a jsonb. An error that ``refused`` translates is raised at
-        the end of the transaction, which is rolled back. False if this transaction does not defer: run it at once.
+        the end of the transaction, which is rolled back. False if it must run at once: this transaction does not defer,
+        or a savepoint is open, whose caller handles the refusal.
         """
-        if self.deferred is None:
+        if self.deferred is None or self._savepoints:
             return False
         # The message has no parameters. In hexadecimal digits no value can be taken for SQL.
         given = f"convert_from(decode('{orjson.dumps(value).hex()}', 'hex'), 'UTF8')::jsonb"
@@ -74,25 +76,23 @@ class Tx:
     @asynccontextmanager
     async def savepoint(self) -> AsyncIterator[None]:
         """A part that may fail without aborting the transaction."""
-        deferred = len(self.deferred or ())
         await self.connection.execute("SAVEPOINT part")
+        self._savepoints += 1
         try:
             yield
         except BaseException:
             # Released, too: a savepoint of the same name that remained would hide an outer one.
             await self.connection.execute("ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part")
-            self._drop_deferred(deferred)
             raise
+        finally:
+            self._savepoints -= 1
         await self.connection.execute("RELEASE SAVEPOINT part")
 
     async def roll_back_to(self, savepoint: str) -> None:
         """Undo all since a savepoint of the transaction's ``opening``."""
         await self.connection.execute(f"ROLLBACK TO SAVEPOINT {savepoint}")
-        self._drop_deferred(0)
-
-    def _drop_deferred(self, start: int) -> None:
         if self.deferred is not None:
-            del self.deferred[start:]
+            self.deferred.clear()
 
 
 class _State(Enum):

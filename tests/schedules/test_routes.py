@@ -5,6 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from headrace.tasks.context import TaskContext
 from tests.outbox.hearing import want
 from tests.schedules.conftest import Clockwork
 from tests.tasks.people import trail
@@ -259,3 +260,20 @@ async def test_a_run_by_hand_tells_of_its_request(ada: httpx2.AsyncClient, clock
     await ada.post(f"/v1/schedules/{made['id']}/run", headers={"X-Request-ID": "mine-0001"})
     rows = await clockwork.db.fetch_alone("SELECT event_type, headers_json FROM headrace.outbox_events")
     assert [(row["event_type"], row["headers_json"]["request_id"]) for row in rows] == [("task.created", "mine-0001")]
+
+
+async def test_a_run_by_hand_without_units_is_recorded_as_refused(
+    ada: httpx2.AsyncClient, clockwork: Clockwork
+) -> None:
+    """Its units are held at once: with the COMMIT, nothing could be recorded any more."""
+
+    @clockwork.registry.task("paid", units=1)
+    async def paid(_: TaskContext, payload: Any) -> None: ...
+
+    await clockwork.declare()
+    made = await create(ada, type="paid")
+    run = await ada.post(f"/v1/schedules/{made['id']}/run")
+    assert run.status_code == 201, run.text
+    assert (run.json()["status"], run.json()["task_id"]) == ("FAILED", None)
+    (row,) = await clockwork.runs(made["id"])
+    assert "unit" in row["error_message"]

@@ -190,3 +190,31 @@ async def test_each_end_goes_to_its_task_in_whatever_order_it_is_given(bench: Be
     assert order[0] == ("FAILED", None, "broken")
     assert [order[n] for n in (1, 4, 5)] == [("SUCCEEDED", {"n": n}, None) for n in (1, 4, 5)]
     assert {order[n][1] for n in (2, 3)} == {None}
+
+
+async def test_an_end_that_is_given_twice_moves_no_other_to_the_wrong_task(bench: Bench) -> None:
+    """A write whose answer was lost may come together with the end of the next attempt."""
+
+    @bench.registry.task("numbered")
+    async def numbered(context: TaskContext, payload: Any) -> None: ...
+
+    for n in range(3):
+        await bench.submit("numbered", {"n": n})
+    worker = await hire(bench)
+    claims = sorted(await take(bench, worker), key=lambda each: each.seq)
+    given = [(claims[0], 1), (claims[0], 0), (claims[0], 0), (claims[1], 0), (claims[2], 0)]
+    results = [{"n": "of another attempt"}, {"n": 0}, {"n": 0}, {"n": 1}, {"n": 2}]
+    await bench.db.fetch_alone(
+        FINISH,
+        worker.number,
+        worker.id,
+        [each.seq for each, _ in given],
+        [each.attempt + more for each, more in given],
+        None,
+        results,
+        None,
+        None,
+    )
+    found = await bench.db.fetch_alone("SELECT id, status, result FROM headrace.tasks")
+    seen = {row["id"]: (row["status"], row["result"]) for row in found}
+    assert [seen[each.task_id] for each in claims] == [("SUCCEEDED", {"n": n}) for n in range(3)]

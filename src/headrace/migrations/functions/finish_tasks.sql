@@ -52,10 +52,11 @@ BEGIN
     SELECT array_agg(given.status), array_agg(given.result), array_agg(given.error_code), array_agg(given.error_message)
     INTO statuses, results, error_codes, error_messages
     FROM (
-      SELECT each.status, each.result, each.error_code, each.error_message
-      FROM unnest(seqs, statuses, results, error_codes, error_messages)
-           AS each (seq, status, result, error_code, error_message)
-      WHERE each.seq = ANY (done)
+      -- One for each: an end may be given twice, or together with that of an earlier attempt.
+      SELECT DISTINCT ON (each.seq) each.status, each.result, each.error_code, each.error_message
+      FROM unnest(seqs, attempts, statuses, results, error_codes, error_messages)
+           AS each (seq, attempt, status, result, error_code, error_message)
+      WHERE headrace.fence(each.seq, each.attempt) = ANY (headrace.fences(done, tries))
       ORDER BY each.seq
     ) AS given;
   END IF;

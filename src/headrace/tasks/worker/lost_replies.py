@@ -30,12 +30,13 @@ class LostReplies:
         self._ask_at = 0.0
 
     def note(self, rows: Sequence[Row]) -> None:
-        """These came, in the order in which they were claimed."""
+        """These came: the rows of several lanes, in any order."""
+        times = {row["claimed_at"] for row in rows}
         if self._until is not None:
-            self._answered.update(row["claimed_at"] for row in rows)
-        elif rows:
+            self._answered |= times
+        elif times:
             # Never back, should the clock be set back: known claims must not be found again.
-            self._last = max(self._last or rows[-1]["claimed_at"], rows[-1]["claimed_at"])
+            self._last = max(times if self._last is None else times | {self._last})
 
     async def find(self, worker: Identity) -> list[Row]:
         """What this worker holds without having heard of it; costs nothing unless that is to be expected."""
