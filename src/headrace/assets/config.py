@@ -9,18 +9,18 @@ from headrace.assets.inspection.model import FileLimits
 
 @dataclass(frozen=True, slots=True)
 class FileConfig:
-    """How much is taken, for how long it stays, and how it is handed out."""
+    """Limits, retention and links of files."""
 
     limits: FileLimits = field(default_factory=FileLimits)
     stored_bytes: int | None = 20 * 1024**3  # of one user; None: no limit
     keep_originals: timedelta | None = timedelta(days=7)
     keep_results: timedelta | None = timedelta(days=30)
-    upload_lifetime: timedelta = timedelta(hours=24)  # of one that is not completed
+    upload_lifetime: timedelta = timedelta(hours=24)  # until an incomplete upload is abandoned
     part_bytes: int = 8 * 1024 * 1024
     link_lifetime: timedelta = timedelta(hours=1)
     links: Literal["storage", "api"] = "storage"
     preview_side: int = 512
-    other_types: frozenset[str] = frozenset()  # MIME types that are taken beside media; see other_types.py
+    other_types: frozenset[str] = frozenset()  # MIME types accepted besides media; see other_types.py
     stalled_for: timedelta = timedelta(seconds=30)  # how long an upload waits for its next byte
 
     def __post_init__(self) -> None:

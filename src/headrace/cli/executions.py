@@ -22,9 +22,7 @@ _STATUSES = ("PENDING", "RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "CANCELED
 @app.command("list")
 def list_(
     schedule: Annotated[str | None, typer.Option(help="Only of this schedule, by id.")] = None,
-    status: Annotated[
-        list[str] | None, one_of(offered=_STATUSES, help="Only these; say it several times for several.")
-    ] = None,
+    status: Annotated[list[str] | None, one_of(offered=_STATUSES, help="Only these; may be repeated.")] = None,
     trigger: Annotated[str | None, one_of(offered=("scheduled", "manual"), help="Only runs with this trigger.")] = None,
     type_: Annotated[str | None, typer.Option("--type", help="Only runs of this type.")] = None,
     since: Annotated[str | None, typer.Option(help="Only runs due from this time on.")] = None,

@@ -20,9 +20,7 @@ All = Annotated[
     bool,
     typer.Option("--all", help="All tasks that match, instead of some that are named; Headrace's own only by --type."),
 ]
-Status = Annotated[
-    list[str] | None, one_of(offered=STATUSES, help="With --all: only these; several times for several.")
-]
+Status = Annotated[list[str] | None, one_of(offered=STATUSES, help="With --all: only these; may be repeated.")]
 Type = Annotated[str | None, typer.Option("--type", help="With --all: only of this type.")]
 Queue = Annotated[str | None, typer.Option(help="With --all: only from this queue.")]
 User = Annotated[

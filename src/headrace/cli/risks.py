@@ -24,12 +24,8 @@ _RISKS = path("admin", "risks")
 
 @app.command("list")
 def list_(
-    status: Annotated[
-        list[str] | None, one_of(offered=[*RiskStatus], help="Only these; say it several times for several.")
-    ] = None,
-    severity: Annotated[
-        list[str] | None, one_of(offered=[*Severity], help="Only these; say it several times for several.")
-    ] = None,
+    status: Annotated[list[str] | None, one_of(offered=[*RiskStatus], help="Only these; may be repeated.")] = None,
+    severity: Annotated[list[str] | None, one_of(offered=[*Severity], help="Only these; may be repeated.")] = None,
     owner: Annotated[str | None, typer.Option(help="Only this owner's.")] = None,
     trace: Annotated[str | None, typer.Option(help="Only those that refer to this trace id.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of risks.")] = 50,

@@ -29,7 +29,7 @@ _ALL = 1_000_000
 def list_(
     status: Annotated[
         list[str] | None,
-        one_of(offered=STATUSES, also=_STEPS, help="Only these; say it several times for several."),
+        one_of(offered=STATUSES, also=_STEPS, help="Only these; may be repeated."),
     ] = None,
     type_: Annotated[str | None, typer.Option("--type", help="Only of this type.")] = None,
     queue: Annotated[str | None, typer.Option(help="Only from this queue.")] = None,

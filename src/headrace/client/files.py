@@ -31,8 +31,8 @@ class BrokenDownload(Invalid):
 
 
 class Files(Verbs):
-    """Uploads resume: sending a partly uploaded file again continues its upload. The state is on the server, by the
-    file's SHA-256, so that another program or machine can continue as well."""
+    """Uploads resume: sending a partly uploaded file again continues its upload. The server finds
+    the partial upload by the file's SHA-256, so another program or machine can continue it too."""
 
     async def upload(
         self,

@@ -24,18 +24,18 @@ class FilesSettings(Group):
     files_s3_access_key: SecretStr | None = setting(
         "The S3 access key. Unset, `AWS_ACCESS_KEY_ID`, or else AWS's profile or role.", None
     )
-    files_s3_secret_key: SecretStr | None = setting("The S3 secret key, with the access key.", None)
+    files_s3_secret_key: SecretStr | None = setting("The secret key that belongs to the S3 access key.", None)
     files_links: Literal["storage", "api"] = setting(
-        "Who serves links to files: `storage` for the bucket's own links if possible, `api` for links to the API, if "
-        "clients cannot reach the bucket.",
+        "Where links to files lead: `storage` to the bucket if possible; `api` to the API, for clients that cannot "
+        "reach the bucket.",
         "storage",
     )
     files_link_lifetime: Annotated[Duration, Field(le=timedelta(days=7))] = setting(
         "The default lifetime of a link to a file.", timedelta(hours=1)
     )
     files_spool_dir: Path | None = setting(
-        "The local folder of uploads on their way to the bucket. Unset, `spool` in the data folder. A folder "
-        "as storage has its own.",
+        "The local folder for uploads before they are sent to the bucket. Unset, `spool` in the data folder. "
+        "If the storage is a folder, it has its own.",
         None,
     )
     files_max_bytes: ByteSize = setting("The largest file under any plan.", "2GiB")

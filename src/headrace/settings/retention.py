@@ -71,7 +71,7 @@ class RetentionSettings(Group):
     archive_s3_access_key: SecretStr | None = setting(
         "The S3 access key. Unset, what `AWS_…` variables or the machine's own role say.", None
     )
-    archive_s3_secret_key: SecretStr | None = setting("The S3 secret key, with the access key.", None)
+    archive_s3_secret_key: SecretStr | None = setting("The secret key that belongs to the S3 access key.", None)
 
     @model_validator(mode="after")
     def _check_archive(self) -> Self:

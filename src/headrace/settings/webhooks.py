@@ -24,16 +24,16 @@ class WebhookSettings(Group):
 
     webhook_key: SecretStr | None = setting(
         "Encrypts the secrets of endpoints; at least 32 characters, the same for all processes (`openssl rand "
-        "-hex 32`). Unset, `HEADRACE_SECRET_KEY` does.",
+        "-hex 32`). Unset, `HEADRACE_SECRET_KEY` is used.",
         None,
     )
     webhook_old_keys: Secrets = setting(
-        "Earlier values of the key above, or of `HEADRACE_SECRET_KEY` if that was in its place, separated by commas. "
-        "`headrace webhooks rotate-keys` encrypts everything with the present key; then they can be removed.",
+        "Earlier values of `HEADRACE_WEBHOOK_KEY`, or of `HEADRACE_SECRET_KEY` if it was used instead, separated by "
+        "commas. Remove them after `headrace webhooks rotate-keys` has encrypted everything with the current key.",
         (),
     )
     webhook_secret_overlap: Duration = setting(
-        "How long the old secret of an endpoint signs beside a new one.", timedelta(hours=24)
+        "How long the old secret of an endpoint still signs after a new one was made.", timedelta(hours=24)
     )
     webhook_local_targets: bool | None = setting(
         "Whether endpoints may be on this machine (127.0.0.0/8 and ::1, also by http): for development. Unset, "
@@ -56,7 +56,7 @@ class WebhookSettings(Group):
     )
     webhook_retry_delays: Durations = setting(
         "Delays before each further attempt of a failed delivery, separated by commas, with a jitter of a fifth. "
-        "The last one counts for all after it, and an endpoint's `max_retries` ends it. As in Standard Webhooks.",
+        "The last delay repeats until an endpoint's `max_retries` is reached. The default is Standard Webhooks'.",
         "5s,5m,30m,2h,5h,10h,14h,20h,24h",
     )
     webhook_pause_after: Duration = setting(

@@ -1,4 +1,4 @@
-"""How many tasks of a user wait or run, against the cap, without counting them at every submission."""
+"""The cap on a user's waiting and running tasks, checked without a count at every submission."""
 
 import time
 from collections.abc import Callable, Collection
@@ -14,8 +14,8 @@ _COUNT_AGAIN_AFTER = timedelta(seconds=5)
 _PART = 10
 _MAX_USERS = 10_000
 
-# Along the index of user and status, and no further than the cap. Those who come at the same moment do not see each
-# other: a few more may get in.
+# Reads the index of user and status, at most up to the cap. Concurrent submissions do not see each other: together they
+# may exceed the cap by a few tasks.
 COUNT_OPEN = """
 SELECT count(*) FROM (
   SELECT FROM headrace.tasks WHERE user_id = $1 AND status = ANY ($2) LIMIT $3
@@ -24,7 +24,7 @@ SELECT count(*) FROM (
 
 
 LaneKey = tuple[str, str, str, tuple[tuple[str, str], ...], int]
-"""Type, queue, limit key, labels and priority of a task: tasks that are alike in these are claimed in one go."""
+"""Type, queue, limit key, labels and priority of a task: tasks that are alike in these are claimed together."""
 
 LIST_LANES = """
 SELECT DISTINCT task_type, queue, coalesce(limit_key, ''), coalesce(labels, '{}'), priority
@@ -35,7 +35,7 @@ LIMIT $3
 
 
 class OpenTasks:
-    """The memory of one process.
+    """The counts that one process remembers.
 
     A count reads an index entry for each task, up to the cap: at 9,000 it took longer than the submission. After a
     count a user may therefore submit a tenth of the rest of the cap before the next count, for a few seconds: up to
@@ -48,7 +48,7 @@ class OpenTasks:
         self._lanes: dict[str, tuple[set[LaneKey], float]] = {}  # by user: those that were seen, and until when
 
     async def check(self, tx: Tx, caller: Caller, cap: int, more: int) -> None:
-        """``TooManyOpenTasks`` if a user would have more tasks that wait or run than users may have."""
+        """Raise ``TooManyOpenTasks`` if the user's waiting and running tasks would exceed ``cap``."""
         if caller.is_admin:
             return
         left, until = self._left.get(caller.user_id, (0, 0.0))
@@ -69,8 +69,8 @@ class OpenTasks:
         self._left[caller.user_id] = ((cap - waiting - more) // _PART, until)
 
     async def check_lanes(self, tx: Tx, caller: Caller, cap: int, wanted: Collection[LaneKey]) -> None:
-        """``TooManyLanes`` if a user's tasks would wait in more lanes than users may use: every worker that can take
-        from a lane reads it. The count is remembered for a few seconds."""
+        """Raise ``TooManyLanes`` if the user's tasks would wait in more than ``cap`` lanes: every worker that can
+        claim from a lane reads it. The user's lanes are remembered for a few seconds."""
         if caller.is_admin or not wanted:
             return
         seen, until = self._lanes.get(caller.user_id, (set(), 0.0))

@@ -16,7 +16,7 @@ _AT = "2026-11-15T10:28:55.577535Z"
 class OutboxEventOut(BaseModel):
     """An event in the outbox."""
 
-    id: str = Field(examples=[EVENT_ID], description="What receivers drop repeats by.")
+    id: str = Field(examples=[EVENT_ID], description="Receivers recognise repeated deliveries by it.")
     type: str = Field(examples=["task.succeeded"])
     version: int
     aggregate_type: str = Field(examples=["task"])
@@ -24,16 +24,17 @@ class OutboxEventOut(BaseModel):
     user_id: str | None = Field(description="Whose event it is.")
     trace_id: str | None
     status: EventStatus = Field(
-        description="`PENDING`: to be given to consumers. `FAILED`: to be tried again. `PUBLISHED`: all have it. "
-        "`DEAD`: failed too often, until an administrator revives it."
+        description="`PENDING`: waits for delivery. `FAILED`: will be retried. `PUBLISHED`: all consumers have it. "
+        "`DEAD`: failed too often; an administrator can revive it."
     )
-    tries: int = Field(description="Failed tries so far; one that is under way counts.")
+    tries: int = Field(description="Tries so far without success, the current one included.")
     next_try_at: datetime | None = Field(
-        examples=[_AT], description="Not before; while a relay has it, its lease ends."
+        examples=[_AT],
+        description="The earliest time of the next try. While a relay delivers the event: when its lease ends.",
     )
     published_at: datetime | None
     created_at: datetime = Field(examples=[_AT])
-    data: Any = Field(description="What `GET /v1/event-types` says of its type and version.")
+    data: Any = Field(description="The payload; `GET /v1/event-types` has its schema.")
 
     @classmethod
     def of(cls, event: OutboxEvent) -> Self:

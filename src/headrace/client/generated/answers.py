@@ -1215,7 +1215,7 @@ class OutboxEvent(Answer):
     _times: ClassVar = frozenset(["next_try_at", "published_at", "created_at"])
 
     id: str
-    """What receivers drop repeats by."""
+    """Receivers recognise repeated deliveries by it."""
     type: str
     version: int = 0
     aggregate_type: str
@@ -1224,17 +1224,17 @@ class OutboxEvent(Answer):
     """Whose event it is."""
     trace_id: str | None = None
     status: str
-    """`PENDING`: to be given to consumers. `FAILED`: to be tried again. `PUBLISHED`: all have it. `DEAD`: failed too
-    often, until an administrator revives it.
+    """`PENDING`: waits for delivery. `FAILED`: will be retried. `PUBLISHED`: all consumers have it. `DEAD`: failed
+    too often; an administrator can revive it.
     """
     tries: int = 0
-    """Failed tries so far; one that is under way counts."""
+    """Tries so far without success, the current one included."""
     next_try_at: datetime | None = None
-    """Not before; while a relay has it, its lease ends."""
+    """The earliest time of the next try. While a relay delivers the event: when its lease ends."""
     published_at: datetime | None = None
     created_at: datetime
     data: Any = None
-    """What `GET /v1/event-types` says of its type and version."""
+    """The payload; `GET /v1/event-types` has its schema."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from headrace.removal.images.views.looking import Look
     from headrace.removal.images.views.solving import Matte
 
-MIN_VIEWS = 4  # pictures that tell of each other's mark
-MAX_VIEWS = 31  # other pictures that a mark is learned from: more add hardly anything
-MAX_HELD_BYTES = 900_000_000  # of pictures that are held at once
-# Confidence, by what is left of the mark: of its outline in one picture, and of it in all results together. At the
-# second of each a result is poor, at the third it is not handed out.
+MIN_VIEWS = 4  # pictures needed to learn a common mark
+MAX_VIEWS = 31  # other pictures that a mark is learnt from: more hardly improve it
+MAX_HELD_BYTES = 900_000_000  # of pictures in memory at once
+# Confidence by residue: of the outline in one picture, and of the mark in all results together. From the second limit
+# on a result is poor, from the third on it is refused.
 _OUTLINE_LIMITS_RATIO, _TOGETHER_LIMITS_RATIO = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
-_MIN_PLAIN_LEVELS = 50.0  # levels by which a mark that is plainly seen changes a picture
+_MIN_PLAIN_LEVELS = 50.0  # a clearly visible mark changes its pixels by this many levels
 _MIN_STRENGTH_RATIO = 0.3  # of the mark's strength: with less, a picture does not have it
 
 
 def learn(
     views: list[Any], *, allowed: Any = None, least_score: float, threads: int, progress: Progress
 ) -> "tuple[Matte | None, float]":
-    """What the mark that these pictures of one size have in common is made of, None for none; and how sure it is."""
+    """The matte of the mark that these pictures of one size have in common, None for none; and its score."""
     import numpy as np
 
     from headrace.removal.images.eye.judging import judge
@@ -43,7 +43,7 @@ def learn(
     guess, plates = looking.with_plates(guess, mean, judged.regions, allowed)
     progress(70)
     matte = plated.solve_plated(views, guess, plates)
-    # A picture without the mark varies where it lies as if there were none: it would make it seem far weaker.
+    # A picture without the mark would make the mark seem far weaker: its pixels vary as if nothing covered them.
     with_mark = _with_mark(views, matte)
     if MIN_VIEWS <= len(with_mark) < len(views):
         matte = plated.solve_plated([views[number] for number in with_mark], guess, plates)
@@ -54,10 +54,10 @@ def learn(
 
 
 def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", threads: int) -> float:
-    """What is left of the mark in all results together, by the eye and by its outline.
+    """The residue of the mark in all results together, by the eye and by its outline.
 
-    Each is now and then mistaken: the eye takes grain that was amplified for a mark, and of an outline there is some
-    by chance. What both find is residue.
+    Each errs now and then: the eye takes amplified grain for a mark, and chance alone gives some outline. Only what
+    both find is residue.
     """
     import numpy as np
 
@@ -69,7 +69,7 @@ def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", thread
     outlines = [
         left_of(view, result, matte.alpha, matte.tint, matte.loose) for view, result in zip(views, results, strict=True)
     ]
-    # A third of a faint mark is not seen where a tenth of a strong one is: by the energy of what was taken off.
+    # A third of a faint mark is invisible, a tenth of a strong one is not: so the residue is weighted by energy.
     energy = np.median(
         [
             float(((view[matte.loose].astype(np.float32) - result[matte.loose]) ** 2).mean())
@@ -91,10 +91,10 @@ class TakenOff:
     """One of the pictures without the mark that they have in common."""
 
     picture: Any
-    changed: Any  # H W: where it may differ from the original
-    strength: float  # of the mark in this picture, as a share of what it is in all of them; about 0: it is not there
-    left: float  # of the mark's outline
-    left_together: float  # of the mark, in the results of all pictures
+    changed: Any  # H W; pixels that may differ from the original
+    strength: float  # of the mark in this picture, relative to the learnt strength; about 0 if absent
+    left: float  # share of the mark's outline that remains
+    left_together: float  # share of the mark that remains in all results together
     invented: int  # pixels
 
     @property
@@ -103,7 +103,7 @@ class TakenOff:
 
     @property
     def gone(self) -> bool:
-        """Whether this picture's outline says so: one that lacks what the others have is better done alone."""
+        """Whether little of the outline remains in this picture. Otherwise the picture is better cleaned alone."""
         return self.left <= _OUTLINE_LIMITS_RATIO[2]
 
     @property

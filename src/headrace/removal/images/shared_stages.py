@@ -1,7 +1,7 @@
-"""Pictures of one order that have the same mark: each learns it from the others, and is a task of its own.
+"""The stages of pictures that were ordered together because they have the same mark. Each picture is its own task.
 
-The first of them to come this far learns the mark, and keeps it beside its step; the others take it up from there.
-Where too few have the same size, nothing is common to them, or a picture does not have it, it is worked on alone.
+The first task to reach detection learns the mark from the pictures and stores it with its step; the others load it.
+A picture is cleaned alone if too few others have its size, if they have no mark in common, or if it lacks the mark.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ _MIN_ALPHA = 0.05  # alpha from which on a pixel is the mark's
 
 
 def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: Progress) -> Report | None:
-    """The mark that the pictures have in common, if this one has it; None if it has to be looked at alone."""
+    """The common mark, if this picture has it; None if the picture must be cleaned alone."""
     learnt = order.path(Names.MATTE)
     if not Path(learnt).exists():
         learned = _learn(order, picture, hints, progress)
@@ -57,7 +57,7 @@ def detect(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
 
 
 def found(done: TakenOff, score: float, method: str) -> Report:
-    """What was learnt of the mark is kept beside the step."""
+    """The report of this stage, which stores the learnt mark as a file of its step."""
     candidate = Candidate(id=1, kind="region", method=method, score=round(score, 4), certain=True, box=Box(*done.box))
     facts = {"score": round(score, 4), "covered": round(float(done.changed.mean()), 6), "shared": True}
     return Report(facts, (candidate,), [Names.MATTE])

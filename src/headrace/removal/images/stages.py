@@ -14,9 +14,9 @@ from headrace.removal.errors import HintUnusable, PictureUnreadable
 from headrace.removal.images import formats, shared_stages
 from headrace.removal.images.comparison import blended, read_mask, save_crops, save_unpaid
 from headrace.removal.images.eye import detecting, detection_file
-from headrace.removal.images.eye.checking import residue
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import MAX_FULL_SIZE_PIXELS, Detection, shrunk
+from headrace.removal.images.eye.residue import residue
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.outline import left_of, seen_on_flat
 from headrace.removal.images.second_pass import with_second_pass

@@ -1,4 +1,4 @@
-"""Marks as they are kept between looking and removing: where, how strong, of what colour; a file without code in it."""
+"""The file of detected marks, which later stages read: place, strength and colour of each. It cannot hold code."""
 
 import json
 from dataclasses import asdict, dataclass, replace
@@ -20,15 +20,15 @@ from headrace.removal.video.tracking import Path, window_facts, windows
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A candidate with what it is made of, in pixels as stored, levels of 8 bits."""
+    """A candidate with its matte, in stored pixels and 8-bit levels."""
 
     candidate: Candidate
-    box: Box  # of one that moves, in the window that moves with it
+    box: Box  # of a moving mark: within the window that moves with it
     matte: Matte  # of the box
     path: Path = ()  # of the window, in the samples
     window: tuple[int, int] = (0, 0)  # its height and width
-    within: tuple[float, float] | None = None  # seconds: at other times nothing changes
-    filled: bool = False  # whether it is to be filled in: computing was tried, and left some of it
+    within: tuple[float, float] | None = None  # seconds; frames outside this span stay as they are
+    filled: bool = False  # whether to inpaint it: computing left residue
 
     @property
     def inner(self) -> Box:
@@ -72,7 +72,7 @@ def save(marks: list[Mark], path: str) -> None:
 
 
 def as_stored(mark: Mark) -> Mark:
-    """The mark as it comes back from a file: the command and the service act on the same numbers."""
+    """Round the mark as its file does, so that a mark in memory and a loaded one give the same result."""
     matte = mark.matte
     alpha = np.rint(matte.alpha * 65535).astype(np.uint16).astype(np.float32) / np.float32(65535)
     return replace(mark, matte=replace(matte, alpha=alpha, tint=matte.tint.astype(np.float16).astype(np.float32)))

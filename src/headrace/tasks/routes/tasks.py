@@ -35,7 +35,7 @@ async def list_tasks(
     status: Annotated[
         list[Annotated[TaskStatus, Offered(COMMON_STATUSES)]] | None,
         Query(
-            description="One of these; send it several times for several. `RUNNING` finds what shows a step as its "
+            description="One of these; may be repeated. `RUNNING` finds what shows a step as its "
             "status, too; a step's name finds that alone. A task that a worker took within the last "
             "moment may still be among the `QUEUED`, and shows as `RUNNING` there."
         ),
@@ -53,7 +53,7 @@ async def list_tasks(
     title: Annotated[str | None, Query(max_length=255, description="A part of the title, in any case.")] = None,
     label: Annotated[
         list[Annotated[str, Query(pattern=f"^{LABEL}={LABEL}$")]] | None,
-        Query(max_length=8, description="`key=value`; send it several times for several."),
+        Query(max_length=8, description="`key=value`; may be repeated."),
     ] = None,
     key: Annotated[str | None, Query(max_length=255, description="The idempotency key of its submission.")] = None,
     error: Annotated[

@@ -1,9 +1,8 @@
-"""Marks that are part of the pictures of a scanned document, found by what its pages have in common.
+"""Marks in the pictures of a scanned document, found by what its pages have in common.
 
-Letters differ from page to page, paper is light, and a mark stays. So how much darker a pixel is than the paper around
-it, on the few pages where it is least, is the mark and hardly anything else. Only pages whose pictures have
-the same size tell of each other; what is printed firmly on each of them, a letterhead or the lines of a form, is judged
-as in other documents.
+Letters differ from page to page, paper is light, and a mark stays. So what darkens a pixel on nearly all pages is the
+mark and hardly anything else. Only pages whose pictures have the same size are compared. A letterhead or the lines of
+a form, which are printed on each page, are judged as in other documents.
 """
 
 from collections import defaultdict
@@ -21,27 +20,26 @@ from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.documents.pdf.pictures import Unreadable, decoded
 from headrace.removal.documents.scoring import MIN_LISTED_SCORE, Judgement, Traits, judge
 
-MIN_VIEWS = 4  # pages that tell of each other's mark
-_MAX_LIGHTER_RATIO = 0.2  # the share of pages that may be lighter at a pixel: a cover without the mark
+MIN_VIEWS = 4  # pages needed to find a common mark
+_MAX_LIGHTER_RATIO = 0.2  # of the pages: at most this share may be lighter at a pixel, as a cover without the mark is
 _MAX_LOOKED_AT_PAGES = 24
-_PAGE_SIDE_PX = 900  # pixels of what is looked at
-_MIN_DROP_LEVELS, _MAX_DROP_LEVELS = 6.0, 100.0  # levels below the paper: where a mark begins, and where print does
-_MIN_HAZE_RATIO, _DARKEST_QUANTILE_RATIO = 0.3, 0.995  # of what the darkest pixels in common have
-_MAX_PRINT_SHADE_LEVELS = 8  # levels by which dense print darkens paper that is smoothed with it
-# Pixels; levels below the brightest around; of them that are no print
+_PAGE_SIDE_PX = 900  # longer side of the small picture in which marks are searched
+_MIN_DROP_LEVELS, _MAX_DROP_LEVELS = 6.0, 100.0  # below the paper: a mark starts at the first, print at the second
+_MIN_HAZE_RATIO, _DARKEST_QUANTILE_RATIO = 0.3, 0.995  # of the drop of the darkest common pixels; their quantile
+_MAX_PRINT_SHADE_LEVELS = 8  # dense print darkens smoothed paper by at most this
 _SMOOTHING_PX = 3.0
-_MIN_PRINT_LEVELS = 25
-_MIN_PAPER_RATIO = 0.1
+_MIN_PRINT_LEVELS = 25  # print is darker than the brightest pixel nearby by at least this
+_MIN_PAPER_RATIO = 0.1  # of the pixels around are free of print: enough to smooth the paper without it
 _MAX_STROKE_RATIO = 0.07  # of the longer side: strokes of a mark are thinner
 _LID_SHADOW_RATIO = 0.02  # of each side: shadows of the scanner's lid
-_MAX_GAP_RATIO = 0.025  # of the longer side: parts no further apart belong together
+_MAX_GAP_RATIO = 0.025  # of the longer side: parts at most this far apart are one group
 _MIN_AREA_RATIO = 0.0004  # of the picture
-_MIN_TILED_GROUPS = 6  # groups that are one mark all over the page
-_MIN_ASPECT_RATIO = 2.5  # than wide: that has a direction
+_MIN_TILED_GROUPS = 6  # from this many groups on, all are copies of one tiled mark
+_MIN_ASPECT_RATIO = 2.5  # length to width: long enough to have an orientation
 _MAX_OUTLINE_POINTS = 2000
 _MIN_LARGE_RATIO = 0.3  # of the page's diagonal
-_MIN_LETTERING_RATIO = 2.5  # times the way around it: how long its outlines are
-_MIN_OUTLINE_RATIO = 0.6  # of the outline that the pages have in common, and a page has that has the mark
+_MIN_LETTERING_RATIO = 2.5  # outline length to the perimeter of the box: letters have long outlines
+_MIN_OUTLINE_RATIO = 0.6  # of the common outline: a page with less does not have the mark
 
 Level = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -52,14 +50,14 @@ class ScannedPage:
     number: int
     frame: PageFrame
     picture: tuple[int, int]  # the object
-    quad: Quad  # where it is on the page
+    quad: Quad  # its corners on the page
 
 
 @dataclass(frozen=True, slots=True)
 class ScanMark:
     pages: tuple[ScannedPage, ...]
     verdict: Judgement
-    mask: Mask  # where it is, on a small picture of a page
+    mask: Mask  # its pixels, in a small picture of a page
     copies: int  # on a page
 
     def quad(self, page: ScannedPage) -> Quad:
@@ -87,7 +85,7 @@ def marks_of(pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Calla
 def _marks_of_group(
     pdf: pikepdf.Pdf, pages: list[ScannedPage], total: int, heed: Callable[[], object]
 ) -> Iterator[ScanMark]:
-    # One picture that several pages show tells what one page does.
+    # Pages that show the same picture count once.
     different = list({page.picture: page for page in pages}.values())
     at = sorted({*np.linspace(0, len(different) - 1, _MAX_LOOKED_AT_PAGES).round().astype(int)})
     looked_at = [different[number] for number in at]
@@ -95,7 +93,7 @@ def _marks_of_group(
     if len(drops) < MIN_VIEWS or len({drop.shape for drop in drops}) > 1:
         return
     common = lightest(drops).astype(np.float32)
-    # Dense print leaves a haze, of less than the mark.
+    # Dense print leaves a haze, which is fainter than the mark.
     above = common > max(_MIN_DROP_LEVELS, _MIN_HAZE_RATIO * float(np.quantile(common, _DARKEST_QUANTILE_RATIO)))
     groups = _groups(above)
     found = [(above, groups)] if len(groups) >= _MIN_TILED_GROUPS else [(group, [group]) for group in groups]
@@ -110,7 +108,7 @@ def _marks_of_group(
 
 
 def paper_of(picture: Any) -> Any:
-    """The level of the paper around each pixel (8 bits), above thin strokes; of a grey picture or one with channels."""
+    """The brightness of the paper (8 bits) at each pixel, without its strokes; for grey and colour pictures."""
     height, width = picture.shape[:2]
     share = min(1.0, _PAGE_SIDE_PX / max(height, width))
     size = (max(1, round(width * share)), max(1, round(height * share)))
@@ -118,8 +116,8 @@ def paper_of(picture: Any) -> Any:
     side = max(3, round(_MAX_STROKE_RATIO * max(size))) | 1
     around = np.ones((side, side), np.uint8)
     brightest = cv2.morphologyEx(small, cv2.MORPH_CLOSE, around)
-    # Of grain the brightest pixel would be taken for the paper: so once more, smoothed, with the print left out; and
-    # where grain is as strong as print, not far above what is smoothed as it is.
+    # On grainy paper the brightest pixel is brighter than the paper. So the second round takes a smoothed picture
+    # without the print. Where grain is as strong as print, a plain smoothed picture bounds the result.
     light = (cv2.subtract(brightest, small) < _MIN_PRINT_LEVELS).astype(np.float32)
     weight = cv2.GaussianBlur(light, (0, 0), _SMOOTHING_PX)
     smooth = cv2.GaussianBlur(small * light, (0, 0), _SMOOTHING_PX) / np.maximum(weight, 1e-3)
@@ -148,7 +146,7 @@ def _drop(pdf: pikepdf.Pdf, page: ScannedPage, heed: Callable[[], object]) -> An
 
 
 def _groups(above: Mask) -> list[Mask]:
-    """Parts that lie near together, the largest first."""
+    """Connected parts, joined over small gaps, the largest first."""
     height, width = above.shape
     plain = above.copy()
     aside, edge = max(1, round(_LID_SHADOW_RATIO * width)), max(1, round(_LID_SHADOW_RATIO * height))
@@ -163,7 +161,7 @@ def _groups(above: Mask) -> list[Mask]:
 
 
 def _traits(drop: Level, groups: list[Mask], page: ScannedPage, total: int) -> Traits:
-    """As of a drawing in the same place: how it lies, and whether it is faint."""
+    """The traits of a mark in a scan, in the terms in which drawings are judged."""
     inside = np.any(groups, axis=0)
     quad = ScanMark((page,), judge(Traits()), inside, len(groups)).quad(page)
     box = (min(x for x, _ in quad), min(y for _, y in quad), max(x for x, _ in quad), max(y for _, y in quad))
@@ -174,7 +172,7 @@ def _traits(drop: Level, groups: list[Mask], page: ScannedPage, total: int) -> T
         span=float(page.frame.span(box)),
         centred=bool(page.frame.is_centred(box)),
         in_margin=bool(page.frame.is_in_margin(box)),
-        # What is small may be printed on each of them: receipts of one shop have the same head.
+        # A small group may be print: receipts of one shop share a letterhead.
         plain_shape=_is_plain(inside) or (len(groups) < _MIN_TILED_GROUPS and page.frame.span(box) < _MIN_LARGE_RATIO),
         of_pages=total,
         copies_a_page=len(groups),
@@ -190,7 +188,7 @@ def _is_plain(inside: Mask) -> bool:
 
 
 def _angle(group: Mask) -> float | None:
-    """The direction in which it lies, if it is longer than wide."""
+    """Its orientation, if it is clearly longer than wide."""
     ys, xs = np.nonzero(group)
     step = max(1, len(xs) // _MAX_OUTLINE_POINTS)
     points = [(float(x), float(-y)) for x, y in zip(xs[::step], ys[::step], strict=True)]
@@ -199,14 +197,14 @@ def _angle(group: Mask) -> float | None:
 
 
 def _has(drop: Any, common: Level, mask: Mask) -> bool:
-    """Whether a page shows the outline that the pages have in common, and not only something dark in the same place."""
+    """Whether a page shows the common outline, and not just something dark in the same place."""
     if drop is None or drop.shape != common.shape:
         return False
     near = cv2.dilate(mask.view(np.uint8), np.ones((5, 5), np.uint8)).astype(np.bool_)
     projected = strength = 0.0
     for way in ((1, 0), (0, 1)):
         own, shared = (cv2.Sobel(plane, cv2.CV_32F, *way)[near] for plane in (drop.astype(np.float32), common))
-        # Print has stronger edges than a mark, and says nothing of it.
+        # Print has stronger edges than a mark: clip them.
         own = np.clip(own, -2 * np.abs(shared), 2 * np.abs(shared))
         projected += float((own * shared).sum())
         strength += float((shared * shared).sum())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from headrace.removal.images.eye import islands, plates, repeats, scales, strokes
 from headrace.removal.images.eye.frames import find_bars
 from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_mask
+from headrace.removal.images.eye.inference import Box, Copy, Detector, cut_up
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
     MAX_FULL_SIZE_PIXELS,
@@ -24,7 +25,6 @@ from headrace.removal.images.eye.model import (
     shrunk,
 )
 from headrace.removal.images.eye.repeats import ODDS
-from headrace.removal.images.eye.tiles import Box, Copy, Detector, cut_up
 
 _MARGIN_PX = 160  # what is seen of the surroundings of a mark
 _MANY_PIXELS = 12_500_000  # planes of larger pictures have at most this many

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 
+from headrace.removal.images.eye.inference import Box, Copy, Detector
 from headrace.removal.images.eye.model import Levels, Mask, Picture
 from headrace.removal.images.eye.repeats import ODDS
-from headrace.removal.images.eye.tiles import Box, Copy, Detector
 
 Rectangle = tuple[int, int, int, int]  # left, top, width, height
 Polygon = tuple[tuple[int, int], ...]  # corners, across and down

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye.blocks import Block, around, boxes, cut, inner
-from headrace.removal.images.eye.checking import check, residue
 from headrace.removal.images.eye.drafting import MAX_SMOOTH_LEVELS, drafted
 from headrace.removal.images.eye.enlarging import enlarge
 from headrace.removal.images.eye.model import (
@@ -25,6 +24,7 @@ from headrace.removal.images.eye.model import (
 )
 from headrace.removal.images.eye.openings import bare, may_be_bare, windows
 from headrace.removal.images.eye.refining import Draft, refine
+from headrace.removal.images.eye.residue import check, residue
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
 _BLOCK_PX, _LEAN_BLOCK_PX = 1024, 384

@@ -7,11 +7,11 @@ import cv2
 import numpy as np
 
 from headrace.removal.images.eye import plates
-from headrace.removal.images.eye.checking import boxes_around
+from headrace.removal.images.eye.inference import Detector, cut_up
 from headrace.removal.images.eye.model import Levels, Mask, Picture, Plane, Region, loosened
 from headrace.removal.images.eye.plates import Box
 from headrace.removal.images.eye.repeats import ODDS
-from headrace.removal.images.eye.tiles import Detector, cut_up
+from headrace.removal.images.eye.residue import boxes_around
 from headrace.removal.images.views.solving import Guess
 
 MAX_LOOKS = 8  # at most, of all views

@@ -1,4 +1,4 @@
-"""The network over pictures of any size: in tiles that overlap."""
+"""Tiled inference: runs the network over pictures of any size, in overlapping tiles."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from headrace.removal.images.eye.model import Levels, Mask, Picture, shrunk
 
 Box = tuple[slice, slice]
 
-# A run of the network takes a few hundred bytes a pixel: what is larger is looked at in tiles that overlap.
+# A run of the network takes a few hundred bytes a pixel: larger pictures are cut into overlapping tiles.
 _TILE_PX, _OVERLAP_PX = 736, 96
 # Under this a coarse look would see nothing that the fine one does not.
 _MIN_COARSE_PIXELS = 60_000

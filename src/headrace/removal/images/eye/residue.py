@@ -1,4 +1,4 @@
-"""A second look at a result: how much of the mark the eye still sees in it, and what it had overlooked."""
+"""A second look at a result, before it is written: what the eye still sees of the mark, and what it had overlooked."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 
+from headrace.removal.images.eye.inference import Box, Detector, cut_up
 from headrace.removal.images.eye.model import Detection, Levels, Mask, Picture, Plane, grey_of, loosened
-from headrace.removal.images.eye.tiles import Box, Detector, cut_up
 
-_MARGIN_PX = 128  # pixels beside what was changed that are looked at
-_MAX_PIXELS = 3_000_000  # pixels that are looked at; more would take too long
-_MAX_GAP_RATIO = 0.35  # what belongs to a mark lies no further from it than so much of its shorter side,
-_MIN_GAP_PX, _MAX_GAP_PX = 10, 60  # but in these limits
-# Residue: at least this probability, in 255ths, on at least this many pixels
+_MARGIN_PX = 128  # around the changed pixels
+_MAX_PIXELS = 3_000_000  # of the result; more would take too long
+_MAX_GAP_RATIO = 0.35  # of a mark's shorter side: parts at most this far from it belong to it,
+_MIN_GAP_PX, _MAX_GAP_PX = 10, 60  # within these limits
+# Residue has at least this probability (in 255ths) on at least this many pixels.
 _MIN_RESIDUE_LEVELS = 128
 _MIN_RESIDUE_PIXELS = 40
 
