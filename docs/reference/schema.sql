@@ -666,6 +666,7 @@ CREATE TABLE headrace.removals (
   user_agent text,
   request_id varchar(64),
   declared_at timestamptz NOT NULL DEFAULT now(),
+  returned_at timestamptz,
   CONSTRAINT removals_pkey PRIMARY KEY (task_id),
   CONSTRAINT fk_removals_tasks_task_id FOREIGN KEY (task_id) REFERENCES headrace.tasks(id) ON DELETE CASCADE,
   CONSTRAINT fk_removals_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
@@ -682,6 +683,7 @@ COMMENT ON TABLE headrace.removals IS 'Orders of removal, each with its declarat
 COMMENT ON COLUMN headrace.removals.asset_sha256 IS 'The bytes that the declaration is about, whatever becomes of the file.';
 COMMENT ON COLUMN headrace.removals.batch_id IS 'What was ordered in one request has the same.';
 COMMENT ON COLUMN headrace.removals.rights_basis IS 'By what right: the owner''s, a licence''s, or the owner''s permission.';
+COMMENT ON COLUMN headrace.removals.returned_at IS 'When the owner returned the result as not good, and got the units back.';
 
 CREATE TABLE headrace.retention_minimums (
   table_name varchar(63) NOT NULL,

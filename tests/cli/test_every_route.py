@@ -50,6 +50,7 @@ COMMANDS_OF = {
     "PATCH /v1/admin/risks/{risk_id}": "risks change",
     "GET /v1/admin/risks/{risk_id}/traces": "risks traces",
     "GET /v1/admin/statistics": "stats",
+    "POST /v1/removals/{task_id}/return": "usage return",
     "GET /v1/admin/users": "users list",
     "POST /v1/admin/users": "users create",
     "GET /v1/admin/users/{user_id}": "users show",

@@ -29,6 +29,8 @@ from headrace.billing.payments.local.keys import LocalKeys, make_keys
 from headrace.billing.payments.local.server import LocalPayments, local_payments
 from headrace.database import Database, DatabaseConfig
 from headrace.outbox.catalogue import faults
+from headrace.removal.order import RemovalOrder
+from headrace.removal.service.task_types import removal_types
 from headrace.storage import Storage, StorageConfig
 from headrace.tasks.catalog import declare_types
 from headrace.tasks.context import TaskContext
@@ -158,6 +160,12 @@ class World:
         task_id: str = (await self.send("POST", "/v1/removals", body)).json()["items"][0]["id"]
         return task_id
 
+    async def removed(self) -> str:
+        """A removal that succeeded, and was charged."""
+        task_id = await self.removal()
+        await self.worked(removal_types(_Remover(self.files)), task_id)
+        return task_id
+
     async def upload(self) -> str:
         body = {"name": "cat.png", "size_bytes": len(png())}
         upload_id: str = (await self.send("POST", "/v1/uploads", body)).json()["id"]
@@ -212,6 +220,23 @@ class World:
     async def entitlement(self) -> str:
         user_id: str = (await self.send("GET", "/v1/me")).json()["user"]["id"]
         return await grant_alone(self.db, user_id, 10)
+
+
+class _Remover:
+    """Makes another result of every file."""
+
+    def __init__(self, files: Path) -> None:
+        self._files = files
+
+    async def remove(self, context: TaskContext, _order: RemovalOrder) -> dict[str, Any]:
+        path = self._files / f"{context.task_id}.png"
+        path.write_text(context.task_id)
+        storage = ResultFiles(Storage(StorageConfig(f"file://{self._files}")))
+        made = await storage.store(context.task_id, context.user_id, path, name="clean.png", mime_type="image/png")
+        return made.as_json()
+
+    async def detect(self, _context: TaskContext, _order: RemovalOrder) -> dict[str, Any]:
+        raise NotImplementedError
 
 
 Recipe = Callable[[World], Awaitable[Sent]]
@@ -617,6 +642,11 @@ async def _(world: World) -> Sent:
 @recipe("POST /v1/removals")
 async def _(world: World) -> Sent:
     return Sent(body={"asset_ids": [await world.asset()], "rights": {"basis": "OWNER"}})
+
+
+@recipe("POST /v1/removals/{task_id}/return")
+async def _(world: World) -> Sent:
+    return Sent({"task_id": await world.removed()})
 
 
 @recipe("POST /v1/assets/{asset_id}/detect")

@@ -46,6 +46,9 @@ export const commonTexts = texts(
     reload: "Load again",
     saved: "Saved.",
     shownOnce: "It is shown only now. Keep it somewhere safe.",
+    ofHeld: "({n})",
+    unitsGranted: "Granted",
+    unitsReturned: "Returned",
   },
   {
     copy: "复制",
@@ -92,5 +95,8 @@ export const commonTexts = texts(
     reload: "重新加载",
     saved: "已保存。",
     shownOnce: "仅显示这一次，请妥善保存。",
+    ofHeld: "（{n}）",
+    unitsGranted: "已发放",
+    unitsReturned: "已退回",
   },
 );

@@ -7,6 +7,7 @@ export { Empty, NoRows } from "./Empty";
 export { Id, shortId } from "./Id";
 export * from "./icons";
 export { JsonView } from "./JsonView";
+export { EntryState, EntryUnits } from "./LedgerEntry";
 export { Loaded } from "./Loaded";
 export { Loading } from "./Loading";
 export { Fact, Facts, IdFact, Page, Panel, TimeFact } from "./Page";

@@ -81,6 +81,7 @@ async def application(
         deps = RouteDeps(
             *(known, ours, watch, payments, config_keys(), held, offer(settings), hooks, inbox, files, changes),
             operators=operators(settings),
+            returns=settings.removal_returns,
         )
         app = create_app(services, web_config(settings, https=https), routers=routers(deps))
 

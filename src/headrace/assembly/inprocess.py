@@ -187,6 +187,13 @@ async def _outbox(_: Parts) -> Router:
     return router
 
 
+async def _removals(parts: Parts) -> Router:
+    from headrace.removal.service.routes import create_router
+
+    # No command reads files through these routes.
+    return create_router(parts.tasks(), cast("Any", None), parts.settings.removal_returns)
+
+
 MakeRouter = Callable[[Parts], Awaitable[Router]]
 
 # By the beginning of the path; the longest that fits decides.
@@ -207,6 +214,7 @@ ROUTERS: Mapping[str, MakeRouter] = {
     "admin/deletions": _accounts,
     "locks": _locks,
     "usage": _ledger,
+    "removals": _removals,
     "entitlements": _ledger,
     "admin/entitlements": _ledger,
     "admin/ledger": _ledger,

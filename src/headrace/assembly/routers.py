@@ -52,6 +52,7 @@ class RouteDeps:
     files: Files
     changes: Changes
     operators: Operators = field(default_factory=Operators)
+    returns: int = 3  # results that a user may return as not good in 30 days
 
 
 def routers(deps: RouteDeps) -> Sequence[Router]:
@@ -66,7 +67,7 @@ def routers(deps: RouteDeps) -> Sequence[Router]:
         webhook_routes.create_router(deps.webhooks),
         notification_routes.create_router(deps.inbox),
         file_routes.create_router(deps.files),
-        removal_routes.create_router(deps.tasks, deps.files),
+        removal_routes.create_router(deps.tasks, deps.files, deps.returns),
         audit_routes.router,
         config_routes.create_router(deps.config_keys, deps.configs, deps.offer),
         risk_routes.router,

@@ -82,6 +82,22 @@ def balance(user: Who, json: Json = False) -> None:
     out.print(f"{result['left']:,} of {result['total']:,} units are left and {result['held']:,} held{until}")
 
 
+@app.command("return")
+def return_(
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The task of a removal.")], json: Json = False
+) -> None:
+    """Return a removal's result that is not good, within 24 hours of its end: its units come back."""
+
+    async def act(api: Api) -> Any:
+        return await api.ask("POST", path("removals", task, "return"))
+
+    removal = perform("usage return", act)
+    if json:
+        print_json(removal)
+    else:
+        out.print(f"{removal['id']} was returned at {minute(removal['returned_at'])}; its units are back.")
+
+
 @app.command()
 def export(
     user: Who,

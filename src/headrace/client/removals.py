@@ -76,6 +76,11 @@ class Removals(Verbs):
         """One removal with its candidates."""
         return Removal.of(await self._get(f"/v1/removals/{part(removal_id)}"))
 
+    async def return_result(self, removal_id: str) -> Removal:
+        """Return a result that is not good, within 24 hours: its units come back. Repeating it changes nothing."""
+        path = f"/v1/removals/{part(removal_id)}/return"
+        return Removal.of(await self._change(path, None, safe=True))
+
     async def not_ordered(self) -> Sequence[File]:
         """Uploads among your last fifty files without a removal order."""
         return [File.of(item) for item in (await self._get("/v1/removals/not-ordered"))["items"]]

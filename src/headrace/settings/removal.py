@@ -17,6 +17,11 @@ class RemovalSettings(Group):
         None,
     )
     removal_memory: ByteSize = setting("How much memory one step of one file may use.", "5GiB")
+    removal_returns: Annotated[int, Field(ge=0, le=1000)] = setting(
+        "How many results each user may return as not good in 30 days, and have the units back; 0 allows none. More "
+        "makes it a way to free results.",
+        3,
+    )
     removal_step_timeout: Duration = setting("How long one step of one file may take.", timedelta(hours=1))
     removal_detection_timeout: Duration = setting(
         "The time limit of detection, which is free of charge.", timedelta(minutes=10)

@@ -15,6 +15,8 @@ import {
 import {
   type Column,
   CursorTable,
+  EntryState,
+  EntryUnits,
   Fact,
   Facts,
   IconDownload,
@@ -50,7 +52,6 @@ const SOURCES: readonly Source[] = [
 export default function LedgerPage() {
   const t = useText(ledgerTexts);
   const part = useText(partTexts);
-  const language = useLanguage();
   const filters = useFilters(DEFAULTS);
   const { values, set } = filters;
   const since = useSince(values.range);
@@ -71,13 +72,13 @@ export default function LedgerPage() {
       phone: "title",
       cell: (entry) => t(entry.source),
     },
-    { key: "state", header: part("state"), width: "6.5rem", cell: (entry) => <StateBadge state={entry.status} /> },
+    { key: "state", header: part("state"), width: "6.5rem", cell: (entry) => <EntryState entry={entry} /> },
     {
       key: "units",
       header: t("units"),
       width: "4.5rem",
       align: "end",
-      cell: (entry) => `${entry.direction === "CREDIT" ? "+" : "−"}${formats.number(entry.units, language)}`,
+      cell: (entry) => <EntryUnits entry={entry} />,
     },
     {
       key: "user",

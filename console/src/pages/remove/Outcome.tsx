@@ -1,8 +1,8 @@
-import { Alert, Anchor, Text } from "@mantine/core";
+import { Alert, Anchor, Button, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import type { CandidateOut, RemovalItemOut, RemovalOut } from "../../api";
-import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time } from "../../components";
+import { api, type CandidateOut, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
+import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { nameOf } from "./CandidatePicker";
 import classes from "./Outcome.module.css";
@@ -164,12 +164,24 @@ export function Quality({ taskId }: { taskId: string }) {
   );
 }
 
+/** The units of a result that is not good come back by one click, for a day. */
+export function ReturnResult({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const { busy, act } = useAct(keys.removals.all, keys.usage.all);
+  if (!removal.returnable_until || Date.parse(removal.returnable_until) < Date.now()) return null;
+  const give = () => data(api.POST("/v1/removals/{task_id}/return", { params: { path: { task_id: removal.id } } }));
+  return (
+    <Button variant="subtle" fullWidth loading={busy} onClick={() => void act(give, t("returnedTold"))}>
+      {t("returnIt", { n: removal.charged ?? removal.units })}
+    </Button>
+  );
+}
+
 export function ResultFacts({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const result = useResult(removal.id).data;
-  const rows: [string, ReactNode][] = [
-    [t("cost"), removal.charged === 0 ? t("notCharged") : t("charged", { n: removal.charged ?? removal.units })],
-  ];
+  const charged = removal.charged === 0 ? t("notCharged") : t("charged", { n: removal.charged ?? removal.units });
+  const rows: [string, ReactNode][] = [[t("cost"), removal.returned_at ? t("returned") : charged]];
   if (result)
     rows.push([
       t("file"),

@@ -24,7 +24,7 @@ import { Columns } from "./Columns";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";
 import { download, sizeOf } from "./media";
-import { Found, Quality, RemovalBadge, ResultFacts, SameAsBefore, StillVisible } from "./Outcome";
+import { Found, Quality, RemovalBadge, ResultFacts, ReturnResult, SameAsBefore, StillVisible } from "./Outcome";
 import { drawingBefore, orderAgain } from "./order";
 import { usePrice } from "./Price";
 import { ProgressPanel } from "./ProgressPanel";
@@ -146,6 +146,7 @@ function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
         </Found>
         <Quality taskId={removal.id} />
         <ResultFacts removal={removal} />
+        <ReturnResult removal={removal} />
       </Stack>
     </Columns>
   );

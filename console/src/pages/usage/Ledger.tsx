@@ -1,11 +1,19 @@
 import { Anchor, Button, Group, Text } from "@mantine/core";
 import { Link } from "react-router";
 import { api, data, type EntryOut, keys, useListing } from "../../api";
-import { type Column, CursorTable, Empty, IconDownload, IconReceipt, Id, StateBadge, Time } from "../../components";
+import {
+  type Column,
+  CursorTable,
+  Empty,
+  EntryState,
+  EntryUnits,
+  IconDownload,
+  IconReceipt,
+  Id,
+  Time,
+} from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { usageTexts } from "./usage.texts";
-
-const usesHeld = (entry: EntryOut) => entry.status === "COMMITTED" && entry.hold_id !== null;
 
 /** Every entry of the ledger, newest first. */
 export function Ledger() {
@@ -36,25 +44,13 @@ export function Ledger() {
       header: t("units"),
       width: "6rem",
       align: "end",
-      cell: (entry) => (
-        // Units leave the balance when they are held: using them takes nothing more, and the column adds up.
-        <Text size="sm" fw={usesHeld(entry) ? 400 : 600} c={usesHeld(entry) ? "dimmed" : undefined} className="figures">
-          {usesHeld(entry)
-            ? t("ofHeld", { n: entry.units })
-            : `${entry.direction === "CREDIT" ? "+" : "−"}${entry.units}`}
-        </Text>
-      ),
+      cell: (entry) => <EntryUnits entry={entry} />,
     },
     {
       key: "status",
       header: t("state"),
       width: "8rem",
-      cell: (entry) =>
-        entry.direction === "CREDIT" && entry.status === "COMMITTED" ? (
-          <StateBadge state="SUCCEEDED" label={t("granted")} />
-        ) : (
-          <StateBadge state={entry.status} />
-        ),
+      cell: (entry) => <EntryState entry={entry} />,
     },
     {
       key: "task",

@@ -68,6 +68,36 @@ async def find_adjustment(tx: Tx, user_id: str, key: str) -> Entry | None:
     return None if row is None else entry_of(row)
 
 
+LIST_CHARGED = """
+SELECT entitlement_id, sum(consume_unit)::integer AS units
+FROM headrace.usage_ledger
+WHERE task_id = $1 AND status = 'COMMITTED' AND hold_id IS NOT NULL
+GROUP BY entitlement_id ORDER BY entitlement_id
+"""
+
+
+async def list_charged(tx: Tx, task_id: str) -> list[tuple[str, int]]:
+    """What a task was charged, by entitlement, in the order in which entitlements are locked."""
+    return [(row["entitlement_id"], row["units"]) for row in await tx.fetch(LIST_CHARGED, task_id)]
+
+
+INSERT_RETURN = f"""
+INSERT INTO headrace.usage_ledger
+  (id, period, user_id, entitlement_id, task_id, consume_unit, direction, status, source, idempotency_key, remark)
+VALUES ($1::varchar, headrace.typeid_month($1::varchar), $2, $3, $4::varchar, $5, 'CREDIT', 'COMMITTED',
+        'MANUAL_ADJUST',
+        to_char(headrace.typeid_month($1::varchar), 'YYYYMM') || ':return:' || $4::varchar || ':' || $3::varchar, $6)
+RETURNING {COLUMNS}
+"""
+
+
+async def insert_return(tx: Tx, user_id: str, entitlement_id: str, task_id: str, units: int, *, reason: str) -> Entry:
+    """The credit for the returned result of a task."""
+    row = await tx.fetchrow(INSERT_RETURN, ids.new("led"), user_id, entitlement_id, task_id, units, reason)
+    assert row is not None
+    return entry_of(row)
+
+
 CHARGED = """
 SELECT coalesce(sum(CASE direction WHEN 'DEBIT' THEN consume_unit ELSE -consume_unit END), 0)::bigint
 FROM headrace.usage_ledger WHERE task_id = $1 AND status = 'COMMITTED'

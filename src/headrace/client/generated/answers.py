@@ -662,7 +662,7 @@ class Candidate(Answer):
 class Removal(RemovalState):
     """An order and its task at the time of the answer. Lists omit the candidates."""
 
-    _times: ClassVar = frozenset(["created_at", "finished_at", "declared_at"])
+    _times: ClassVar = frozenset(["created_at", "finished_at", "declared_at", "returned_at", "returnable_until"])
 
     _parts: ClassVar[Mapping[str, type[Answer]]] = {"candidates": Candidate}
 
@@ -705,6 +705,10 @@ class Removal(RemovalState):
     """The units that it was charged; null before its end. 0 for a failure, and for a result with the same bytes as
     an earlier one of yours, which `metrics.same_as` of the result names.
     """
+    returned_at: datetime | None = None
+    """When the result was returned as not good."""
+    returnable_until: datetime | None = None
+    """Until when `POST /v1/removals/{id}/return` gives the units back; null if it does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -479,6 +479,10 @@ class SyncRemovals(Blocking[Removals]):
         """One removal with its candidates."""
         return self._loop.run(self._verbs.get(removal_id))
 
+    def return_result(self, removal_id: str) -> Removal:
+        """Return a result that is not good, within 24 hours: its units come back. Repeating it changes nothing."""
+        return self._loop.run(self._verbs.return_result(removal_id))
+
     def not_ordered(self) -> Sequence[File]:
         """Uploads among your last fifty files without a removal order."""
         return self._loop.run(self._verbs.not_ordered())

@@ -29,7 +29,10 @@ from headrace.removal.service.orders.errors import (
     PasswordWrong,
     PreviewLimit,
     RemovalNotFound,
+    ReturnLimit,
+    ReturnRefused,
 )
+from headrace.removal.service.orders.returning import return_result
 from headrace.removal.service.orders.service import EVERYBODY
 from headrace.removal.service.orders.unlocking import unlock
 from headrace.removal.service.orders.unpaid import count_preview
@@ -79,6 +82,13 @@ async def _vault(request: Request) -> Vault:
     return Vault(services_of(request).key(PURPOSE))
 
 
+async def _returns(request: Request) -> int:
+    most = request.state.returns
+    assert isinstance(most, int)
+    return most
+
+
+ReturnsDep = Annotated[int, Depends(_returns)]
 TasksDep = Annotated[Tasks, Depends(_tasks)]
 FilesDep = Annotated[Files, Depends(_files)]
 VaultDep = Annotated[Vault, Depends(_vault)]
@@ -86,11 +96,11 @@ removals = Router(prefix="/removals", tags=["Removals"])
 looks = Router(prefix="/assets", tags=["Removals"])
 
 
-def create_router(tasks: Tasks, files: Files) -> Router:
-    """Every route of this package, served with these tasks and files."""
+def create_router(tasks: Tasks, files: Files, returns: int) -> Router:
+    """Every route of this package, served with these tasks and files; ``returns`` limits returned results."""
 
     async def give(request: Request) -> None:
-        request.state.tasks, request.state.files = tasks, files
+        request.state.tasks, request.state.files, request.state.returns = tasks, files, returns
 
     router = Router(prefix="/v1", dependencies=[Depends(give)])
     router.include(removals, looks)
@@ -172,12 +182,29 @@ async def list_not_ordered(caller: FileReader, db: Db) -> NotOrderedOut:
 
 
 @removals.get("/{task_id}", response_model=RemovalOut, summary="Read a removal", responses=problems(RemovalNotFound))
-async def get_removal(task_id: TaskIdPath, caller: Reader, db: Db, response: Response) -> RemovalOut:
+async def get_removal(
+    task_id: TaskIdPath, caller: Reader, db: Db, response: Response, returns: ReturnsDep
+) -> RemovalOut:
     """One removal: how far it is, what was found in the file, what it costs, and what was declared."""
     async with db.transaction() as tx:
         found = await service.get_removal(tx, caller, task_id)
     response.headers["ETag"] = etag(found.task.version)
-    return RemovalOut.of(found)
+    return RemovalOut.of(found, returns=returns)
+
+
+@removals.post(
+    "/{task_id}/return",
+    response_model=RemovalOut,
+    summary="Return a result",
+    responses=problems(RemovalNotFound, ReturnRefused, ReturnLimit),
+)
+async def return_removal(task_id: TaskIdPath, caller: Writer, db: Db, returns: ReturnsDep) -> RemovalOut:
+    """Return a result that is not good, within 24 hours of its end, and have its units back. The ledger gets a credit.
+
+    Again for one that was returned before, it changes nothing. A result that was accepted with `accept_poor` cannot be
+    returned; each user can return a few in 30 days, 3 unless the deployment says otherwise."""
+    async with db.transaction() as tx:
+        return RemovalOut.of(await return_result(tx, caller, task_id, most=returns), returns=returns)
 
 
 @removals.get(

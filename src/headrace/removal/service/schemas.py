@@ -11,6 +11,7 @@ from headrace.assets.schemas import AssetOut
 from headrace.edge.text import Line, Text
 from headrace.removal.order import Hint, Mode, Quality, Span
 from headrace.removal.service.orders.model import Rights, RightsBasis, Wanted
+from headrace.removal.service.orders.returning import returnable_until
 from headrace.removal.service.orders.service import Ordered, Quote
 from headrace.tasks.model import TaskStatus
 
@@ -239,9 +240,14 @@ class RemovalOut(RemovalItemOut):
         "same bytes as an earlier one of yours, which `metrics.same_as` of the result names.",
         examples=[1],
     )
+    returned_at: datetime | None = Field(description="When the result was returned as not good.", examples=[None])
+    returnable_until: datetime | None = Field(
+        description="Until when `POST /v1/removals/{id}/return` gives the units back; null if it does not.",
+        examples=[_AT],
+    )
 
     @classmethod
-    def of(cls, ordered: Ordered) -> Self:
+    def of(cls, ordered: Ordered, *, returns: int = 0) -> Self:
         removal, detected = ordered.removal, ordered.detected
         found = detected.get("candidates", []) if isinstance(detected, dict) else []
         return cls.model_validate(
@@ -253,6 +259,8 @@ class RemovalOut(RemovalItemOut):
                 "declared_at": removal.declared_at,
                 "held_back": ordered.held_back is not None,
                 "charged": ordered.charged,
+                "returned_at": removal.returned_at,
+                "returnable_until": returnable_until(ordered, returns),
             }
         )
 

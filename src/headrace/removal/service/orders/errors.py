@@ -1,6 +1,6 @@
 """What can go wrong when a removal is ordered."""
 
-from headrace.errors import Exhausted, Invalid, NotFound
+from headrace.errors import Conflict, Exhausted, Invalid, NotFound
 
 
 class RemovalNotFound(NotFound):
@@ -43,3 +43,15 @@ class DetectionLimit(Exhausted):
     """Marks were looked for in this file too often today: order the removal, or wait until tomorrow."""
 
     code = "detection_limit"
+
+
+class ReturnRefused(Conflict):
+    """The result of this removal cannot be returned."""
+
+    code = "return_refused"
+
+
+class ReturnLimit(Exhausted):
+    """No more results can be returned now."""
+
+    code = "return_limit"

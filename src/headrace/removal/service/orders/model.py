@@ -87,3 +87,4 @@ class Removal:
     mode: str = "AUTO"
     output_format: str = ""
     accept_poor: bool = False
+    returned_at: datetime | None = None

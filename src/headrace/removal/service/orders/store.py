@@ -1,6 +1,8 @@
 """SQL of orders of removal."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from headrace.assets.model import Asset
@@ -11,7 +13,7 @@ from headrace.sql import Mark, Where
 
 _OWN = """removal.task_id, removal.user_id, removal.asset_id, removal.asset_sha256, removal.units, removal.batch_id,
   removal.rights_basis, removal.rights_statement, removal.principal_uid, removal.api_key_id, removal.client_ip,
-  removal.user_agent, removal.request_id, removal.declared_at"""
+  removal.user_agent, removal.request_id, removal.declared_at, removal.returned_at"""
 _FROM = """FROM headrace.removals AS removal
 JOIN headrace.tasks AS task ON task.id = removal.task_id AND task.deleted_at IS NULL
 LEFT JOIN headrace.assets AS asset ON asset.id = removal.asset_id"""
@@ -89,6 +91,49 @@ async def find_held_back(tx: Tx, task_id: str) -> str | None:
     """Where the picture of a result that was held back is stored."""
     name = await tx.fetchval(HELD_BACK, task_id)
     return None if name is None else str(name)
+
+
+LOCK_OWNER = "SELECT FROM headrace.users WHERE id = $1 FOR NO KEY UPDATE"
+
+
+async def lock_owner(tx: Tx, user_id: str) -> None:
+    """Returns of one user are counted one after the other."""
+    await tx.execute(LOCK_OWNER, user_id)
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnState:
+    """What decides whether a result can be returned."""
+
+    returned_at: datetime | None
+    in_time: bool
+    returns: int  # of this user's other results, lately
+
+
+# Returned within $3 means ordered not long before that: the index of a user's orders finds them.
+RETURN_STATE = """
+SELECT removal.returned_at, coalesce(task.finished_at > now() - $2::interval, false) AS in_time, (
+  SELECT count(*) FROM headrace.removals AS other
+  WHERE other.user_id = removal.user_id AND other.declared_at > now() - 2 * $3::interval
+    AND other.returned_at > now() - $3::interval
+) AS returns
+FROM headrace.removals AS removal JOIN headrace.tasks AS task ON task.id = removal.task_id
+WHERE removal.task_id = $1
+"""
+
+
+async def find_return_state(tx: Tx, task_id: str, window: timedelta, lately: timedelta) -> ReturnState:
+    row = await tx.fetchrow(RETURN_STATE, task_id, window, lately)
+    assert row is not None
+    return ReturnState(**row)
+
+
+MARK_RETURNED = "UPDATE headrace.removals SET returned_at = now() WHERE task_id = $1 AND returned_at IS NULL"
+
+
+async def mark_returned(tx: Tx, task_id: str) -> None:
+    marked = await tx.count(MARK_RETURNED, task_id)
+    assert marked == 1, "the owner's row was not locked"
 
 
 # Of the newest files of a user those whose bytes were never ordered, and that are no mask of an order either. All who

@@ -1,0 +1,1 @@
+ALTER TABLE headrace.removals DROP COLUMN returned_at;
