@@ -117,7 +117,11 @@ class Borrowed:
 
     async def begin(self, *, isolation: Isolation, readonly: bool, opening: str) -> None:
         self._state = _State.UNKNOWN
-        await self.connection.execute(f"{_BEGIN[isolation]}{' READ ONLY' if readonly else ''}; {opening}")
+        try:
+            await self.connection.execute(f"{_BEGIN[isolation]}{' READ ONLY' if readonly else ''}; {opening}")
+        except asyncpg.PostgresError:  # of the opening
+            self._state = _State.OPEN
+            raise
         self._state = _State.OPEN
 
     async def commit(self, deferred: Sequence[Deferred]) -> None:
@@ -125,6 +129,7 @@ class Borrowed:
         try:
             await self.connection.execute("; ".join([*(each.sql for each in deferred), "COMMIT"]))
         except asyncpg.PostgresError as exc:
+            self._state = _State.OPEN  # or ended by a COMMIT that failed, which the connection knows
             for each in deferred:
                 if (refused := each.refused(exc)) is not None:
                     raise refused from exc

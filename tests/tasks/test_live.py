@@ -167,6 +167,37 @@ async def test_a_deleted_task_ends_its_streams(bench: Bench, watch: Watch) -> No
     assert (events[-1].kind, events[-1].task) == (Kind.END, None)
 
 
+async def test_a_young_stream_is_looked_at_while_old_ones_wait(bench: Bench) -> None:
+    """Streams that were opened long ago do not make others wait for their next turn, nor are they read with them."""
+    asked: list[set[str]] = []
+    async with live.open_watch(bench.db, WatchConfig(every=timedelta(hours=1))) as watch:
+        looks = watch.run_once
+
+        async def noted(due: Any = None) -> int:
+            asked.append({watcher.task_id for watcher in due})
+            return await looks(due)
+
+        watch.run_once = noted  # type: ignore[method-assign]
+        old, young = await bench.submit("talk"), await bench.submit("talk")
+        following = await begin(watch, old)
+        async with asyncio.timeout(60):
+            while not asked:
+                await asyncio.sleep(0.01)
+        (aged,) = watch._watchers
+        watch._pacer._turns[aged].since -= 3600 * 24 * 3
+        watch._pacer._turns[aged].due += 3600
+        asked.clear()
+        short = await begin(watch, young)
+        async with bench.db.transaction() as tx:
+            await tx.execute("UPDATE headrace.tasks SET deleted_at = now() WHERE id = $1", young)
+        assert (await short)[-1].kind is Kind.END
+        assert asked
+        assert all(each == {young} for each in asked)
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
 async def test_silence_is_filled_with_heartbeats_and_nothing_is_read(bench: Bench, watch: Watch) -> None:
     task = await bench.submit("talk")
     async with asyncio.timeout(60), aclosing(watch.follow(task, user_id="u_1")) as events:
