@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from headrace.assets.heif import plugin
+from headrace.assets.heif import decoding, plugin
 from headrace.assets.heif.decoding import bits_of, decode, size_of
 from headrace.assets.heif.items import HeifDamaged, HeifError, HeifUnsupported, Items
 from headrace.assets.heif.notes import read_notes
@@ -198,3 +198,36 @@ def test_no_change_of_a_byte_raises_anything_else(data: st.DataObject) -> None:
         size_of(items, items.primary)
     except HeifError:
         pass
+
+
+def _one_item(places: bytes) -> bytes:
+    info = heif.full(b"infe", struct.pack(">HH", 1, 0) + b"hvc1\0", version=2)
+    infos = heif.full(b"iinf", struct.pack(">H", 1) + info)
+    return heif.box(b"ftyp", b"heic\0\0\0\0mif1heic") + heif.full(b"meta", infos + places)
+
+
+def test_a_small_list_of_millions_of_parts_is_refused() -> None:
+    """An extent whose numbers have no bytes takes no room: 700 bytes of a file took 12 seconds."""
+    places = b"".join(struct.pack(">HHHH", 1, 0, 0, 65_535) for _ in range(20))
+    with pytest.raises(HeifDamaged, match="too many parts"):
+        items_of(_one_item(heif.full(b"iloc", struct.pack(">HH", 0, 20) + places, version=1)))
+
+
+def test_a_part_far_behind_the_end_is_damage() -> None:
+    """A place beyond what the operating system counts raised OverflowError."""
+    place = struct.pack(">HHHHHQQ", 0x8800, 1, 1, 0, 1, 2**64 - 8, 4)
+    items = items_of(_one_item(heif.full(b"iloc", place)))
+    with pytest.raises(HeifDamaged, match="behind its end"):
+        items.read(items[1])
+
+
+def test_layers_of_layers_of_layers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight levels of ten layers would be decoded a hundred million times."""
+    monkeypatch.setattr(decoding, "_MAX_PARTS", 100)
+    layers = [tile(1, RED)]
+    for n in range(2, 6):
+        body = struct.pack(">BB4HHH", 0, 0, 0, 0, 0, 0, 8, 8) + bytes(4 * 10)
+        layers.append(Entry(n, b"iovl", body, [heif.size(8, 8)], {b"dimg": [n - 1] * 10}, in_idat=True))
+    items = items_of(write(layers, primary=5))
+    with pytest.raises(HeifDamaged, match="composed"):
+        decode(items, items.primary)

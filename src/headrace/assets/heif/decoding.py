@@ -8,6 +8,7 @@ from typing import Any
 from headrace.assets.heif.items import ALPHA, HeifDamaged, HeifUnsupported, Item, Items
 
 _MAX_DEPTH = 8  # pictures composed of pictures
+_MAX_PARTS = 70_000  # pictures that are decoded for one: the largest grid has 65,536 tiles
 _MAX_SIDE_PX = 65_535
 _FULL_RANGE, _VIDEO_RANGE = 2, 1  # FFmpeg's numbers
 _BT601 = 5
@@ -64,9 +65,11 @@ class _Decoder:
     def __init__(self, items: Items) -> None:
         self._items = items
         self._codecs: dict[bytes, Any] = {}
+        self._parts = 0
 
     def decode(self, item: Item, depth: int = 0) -> Any:
-        if depth > _MAX_DEPTH:
+        self._parts += 1
+        if depth > _MAX_DEPTH or self._parts > _MAX_PARTS:
             raise HeifDamaged("The file's pictures are composed of each other.")
         compose: dict[bytes, Callable[[Item, int], Any]] = {
             b"hvc1": self._coded,

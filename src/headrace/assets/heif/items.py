@@ -6,6 +6,7 @@ Properties such as size, rotation and decoder configuration are shared between i
 """
 
 import struct
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ HEVC_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"})
 GENERAL_BRANDS = frozenset({b"mif1", b"msf1"})  # pictures of any coding
 MAX_META_BYTES = 64 * 1024**2
 MAX_ITEMS = 100_000
+MAX_EXTENTS = 200_000  # of all items: an extent may take no bytes in the list, and a file of 1 KB lists millions
 _MAX_TOP_BOXES = 10_000
 _IN_FILE, _IN_IDAT = 0, 1
 
@@ -132,6 +134,8 @@ class Items:
         total = sum(extent.length for extent in item.extents)
         if not item.extents or total > self._size:
             raise HeifDamaged("A part of the file lies outside it.")
+        if max(extent.offset + extent.length for extent in item.extents) > self._size:
+            raise HeifDamaged("A part of the file lies behind its end.")
         parts = [self._read_at(extent.offset, extent.length) for extent in item.extents]
         if any(len(part) != extent.length for part, extent in zip(parts, item.extents, strict=True)):
             raise HeifDamaged("A part of the file lies behind its end.")
@@ -181,13 +185,17 @@ class Items:
         sizes = reader.number(2)
         offset_size, length_size, base_size = sizes >> 12, sizes >> 8 & 15, sizes >> 4 & 15
         index_size = sizes & 15 if version in (1, 2) else 0
+        left = MAX_EXTENTS
         for _ in range(reader.number(4 if version == 2 else 2)):
             item_id = reader.number(4 if version == 2 else 2)
             method = reader.number(2) & 15 if version in (1, 2) else _IN_FILE
             reader.skip(2)  # data in other files: there is none
             base = reader.number(base_size)
             extents = []
-            for _ in range(reader.number(2)):
+            left -= (count := reader.number(2))
+            if left < 0:
+                raise HeifDamaged("The file lists too many parts.")
+            for _ in range(count):
                 reader.skip(index_size)
                 offset = reader.number(offset_size)
                 extents.append(self._extent(base + offset, reader.number(length_size), method))
@@ -201,35 +209,40 @@ class Items:
 
     def _read_references(self, body: bytes, at: int, end: int) -> None:
         width = 2 if body[at] == 0 else 4
+        found: defaultdict[tuple[int, bytes], list[int]] = defaultdict(list)
         for kind, begin, stop in _boxes(body, at + 4, end):
             reader = _Reader(body[begin:stop])
-            item = self._by_id.get(reader.number(width))
-            pointed = tuple(reader.number(width) for _ in range(reader.number(2)))
-            if item is not None:
-                item.references[kind] = item.references.get(kind, ()) + pointed
+            item_id = reader.number(width)
+            found[item_id, kind] += [reader.number(width) for _ in range(reader.number(2))]
+        for (item_id, kind), pointed in found.items():
+            if item_id in self._by_id:
+                self._by_id[item_id].references[kind] = tuple(pointed)
 
     def _read_properties(self, body: bytes, at: int, end: int) -> None:
         known: list[Property] = []
         for kind, begin, stop in _boxes(body, at, end):
             if kind == b"ipco":
                 known = [Property(name, body[start:to]) for name, start, to in _boxes(body, begin, stop)]
+        found: defaultdict[int, list[Property]] = defaultdict(list)
         for kind, begin, stop in _boxes(body, at, end):
             if kind == b"ipma":
-                self._associate(body[begin:stop], known)
+                self._associate(body[begin:stop], known, found)
+        for item_id, properties in found.items():
+            if item_id in self._by_id:
+                self._by_id[item_id].properties = tuple(properties)
 
-    def _associate(self, body: bytes, known: list[Property]) -> None:
+    def _associate(self, body: bytes, known: list[Property], found: defaultdict[int, list[Property]]) -> None:
         reader = _Reader(body)
         version = reader.number(1)
         width = 2 if reader.number(3) & 1 else 1
         bits = 15 if width == 2 else 7
         for _ in range(reader.number(4)):
-            item = self._by_id.get(reader.number(2 if version == 0 else 4))
+            item_id = reader.number(2 if version == 0 else 4)
             listed = [reader.number(width) for _ in range(reader.number(1))]
             indexes = [(value & ((1 << bits) - 1), value >> bits) for value in listed]
             if any(index > len(known) for index, _ in indexes):
                 raise HeifDamaged("A picture refers to a property that the file does not hold.")
-            if item is not None:
-                item.properties += tuple(known[index - 1] for index, _ in indexes if index)
+            found[item_id] += [known[index - 1] for index, _ in indexes if index]
 
 
 class _Reader:
