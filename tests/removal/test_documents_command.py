@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
-from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words
+from benchmarks.document_marks import clean_pdf, marked_deck, marked_pdf, pale_words, words
 from headrace.removal.errors import DocumentUnreadable, TargetExists, TargetUnusable
 from headrace.removal.order import Order
 from headrace.removal.runner import carry_out
@@ -77,6 +78,32 @@ def test_a_doubtful_mark_is_taken_off_by_its_number(call: Call, tmp_path: Path) 
     assert (done.code, done.out.strip()) == (0, "one.clean.pdf"), done.err
     assert call("remove", "one.pdf", "--mode", "manual").code == 2
     assert "no candidate 3" in call("remove", "one.pdf", "--only", "3", "--force").err
+
+
+def test_a_box_chooses_among_the_marks_of_a_document(call: Call, tmp_path: Path) -> None:
+    clean_pdf(tmp_path / "one.pdf", 1, pale_words)
+    left, top, width, height = json.loads(call("detect", "one.pdf", "--json").out)["candidates"][0]["box"]
+    beside = call("remove", "one.pdf", "--box", f"{left + width + 5:.0f},{top + height + 5:.0f},10,10")
+    assert beside.code == 1
+    assert "draw a box around them" in beside.err
+    done = call("remove", "one.pdf", "--box", f"{left:.0f},{top:.0f},{width:.0f},{height:.0f}")
+    assert (done.code, done.out.strip()) == (0, "one.clean.pdf"), done.err
+
+
+def test_what_stays_and_what_to_do_next_is_said(call: Call, tmp_path: Path) -> None:
+    def both(canvas: Any) -> None:
+        words(canvas)
+        pale_words(canvas)
+
+    clean_pdf(tmp_path / "two.pdf", 1, both)
+    done = call("remove", "two.pdf")
+    assert done.code == 0, done.err
+    assert "1 other candidate stays, score 0." in done.err
+    assert "--only 1 --only 2" in " ".join(done.err.split())
+    chosen = call("remove", "two.pdf", "--only", "1", "--force")
+    assert "other candidate" not in chosen.err
+    clean_pdf(tmp_path / "none.pdf", 1)
+    assert "--box" in call("remove", "none.pdf").err
 
 
 def test_options_that_make_no_sense_are_refused(call: Call, tmp_path: Path) -> None:

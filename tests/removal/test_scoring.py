@@ -19,7 +19,9 @@ MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pag
         ("样张", Words.ALL),
         ("内部资料 请勿外传", Words.PART),
         ("Strictly confidential", Words.PART),
-        ("Evaluation Only. Created with a library", Words.PART),
+        ("Evaluation Only. Created with a library", Words.TRIAL),
+        ("Evaluation Warning : The document was created with a library", Words.TRIAL),
+        ("Scanned with CamScanner", Words.TRIAL),
         ("SAMPLE", Words.ALL),
         ("A sample of one hundred", Words.NONE),
         ("Overdraft fees", Words.NONE),
@@ -65,6 +67,9 @@ def test_a_mark_is_certain(certain: Traits) -> None:
         replace(MARK, belongs=True),
         replace(MARK, alpha=1.0, text="Big sale", pages=3, of_pages=9),
         replace(MARK, angle=0, text="", backdrop=True),
+        replace(MARK, text="SAMPLE", pages=1, of_pages=50),  # on a cheque that is drawn in instructions
+        Traits(text="Evaluation Only. Created with Slides", in_margin=True, pages=50, of_pages=50),
+        Traits(text="Scanned with CamScanner", in_margin=True, pages=1, of_pages=1),
     ],
 )
 def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:

@@ -11,7 +11,7 @@ import typer
 
 from headrace.cli.bars import Bars, progress_bars
 from headrace.cli.output import POOR_RESULT, number_of, out, print_json, say
-from headrace.cli.removal_tables import ENDINGS, ending, summary, warn
+from headrace.cli.removal_tables import ENDINGS, ending, left, summary, warn
 from headrace.cli.signals import ending_in_order
 from headrace.errors import HeadraceError
 from headrace.removal import runner
@@ -151,6 +151,8 @@ def _same_mark(items: list[Item], options: Order, bars: Bars) -> dict[int, _Done
 def _done(item: Item, report: Report, order: Order) -> _Done:
     media, removed = media_of(item.file), report.outcome is Outcome.REMOVED
     say(f"{item.target if removed else item.file}: {summary(report, order, media)}")
+    if (stays := left(report, order)) is not None:
+        say(stays)
     warn(report, media)
     values = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
     return _Done(removed, report.poor, values, ending(report))

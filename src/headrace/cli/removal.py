@@ -62,7 +62,8 @@ def remove(
     box: Annotated[
         list[str] | None,
         typer.Option(
-            help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels. Of a clip with @ and when: "
+            help="The mark is in this box alone: LEFT,TOP,WIDTH,HEIGHT in pixels, of a document in points. "
+            "Of a clip with @ and when: "
             "20,20,200,60@3-8.5 is from second 3 to 8.5, @75f-200f are frames. Repeatable."
         ),
     ] = None,

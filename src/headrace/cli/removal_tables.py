@@ -18,6 +18,7 @@ ENDINGS = (
 )
 _MAX_PAGES_LISTED = 6
 _MAX_SPANS_LISTED = 4
+_MAX_LEFT_LISTED = 6
 
 
 def show(report: Report, media: str) -> None:
@@ -100,6 +101,19 @@ def summary(report: Report, order: Order, media: str) -> str:
     left = 0.0 if report.check is None else report.check.residue_after
     frames = number_of(facts["frames"], "frame")
     return f"{gone} taken off {frames} in {facts['seconds']:.1f} s, {left:.0%} left"
+
+
+def left(report: Report, order: Order) -> str | None:
+    """The candidates that a removal did not take off, and how to name them; None where the user chose."""
+    others = [each for each in report.candidates if each.id not in report.removed]
+    if report.outcome is not Outcome.REMOVED or not others or order.candidates or order.has_place:
+        return None
+    shown = others[:_MAX_LEFT_LISTED]
+    scores = " and ".join(", ".join(f"{each.score:.2f}" for each in shown).rsplit(", ", 1))
+    scores += ", …" if len(others) > len(shown) else ""
+    named = " ".join(f"--only {number}" for number in sorted({*report.removed, *(each.id for each in shown)}))
+    stay = "1 other candidate stays, score" if len(others) == 1 else f"{len(others)} other candidates stay, scores"
+    return f"{stay} {scores}: if a mark is among them, name it as well: {named}"
 
 
 def warn(report: Report, media: str) -> None:

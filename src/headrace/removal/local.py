@@ -31,16 +31,19 @@ _PERCENTS = {
 _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 # The service's messages name the fields of its API.
 _MESSAGES = {
-    FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box).",
+    FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box) or the mark itself "
+    "(--mask). If several pictures carry it, give them together with --same-mark.",
     FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
     "then name it with `--only`, or draw a box around it (--box).",
     FailureCode.MARK_REMAINS: "The mark could not be taken off without leaving a trace. Draw it (--mask).",
 }
+_CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
 # In a document nothing can be drawn.
 _DOCUMENT_MESSAGES = {
-    FailureCode.NO_MARK: "No mark was found.",
+    FailureCode.NO_MARK: "No mark was found: no object looks like one. Of a page that is one picture, save the picture "
+    "and take the mark off that, with a box around it (--box).",
     FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
-    "then name the marks with `--only`.",
+    "then name the marks with `--only`, or draw a box around them (--box, in points from the upper left corner).",
 }
 
 
@@ -188,8 +191,8 @@ def _described(order: Order) -> Order:
         return described(order)
     if order.media == "VIDEO":
         return order
-    # Options that a command gives for all of its files: in a document a mark is an object, not pixels.
-    order = replace(order, hints=(), mask=None)
+    # In a document a mark is an object, not pixels: a box chooses among the objects, a mask says nothing of them.
+    order = replace(order, mask=None)
     written = "ppt" if order.result is not None and Path(order.result).suffix.lower() != ".pptx" else "pptx"
     kind = media.document_of(order.source)
     return replace(order, format=kind, output_format=written if kind == "ppt" else kind)
@@ -200,7 +203,7 @@ def _joined(whole: Report, report: Report, order: Order) -> Report:
     facts = {"clip": report.facts} if order.media == "VIDEO" and not whole.facts else report.facts
     reason = report.reason
     if report.refused is not None and reason is None:
-        own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _MESSAGES
+        own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _CLIP_MESSAGES if order.media == "VIDEO" else {}
         reason = own.get(report.refused) or _MESSAGES.get(report.refused) or messages.MESSAGES[report.refused]
     removed: dict[str, Any] = {}
     if "confidence" in report.facts and report.refused is None:

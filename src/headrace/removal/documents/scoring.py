@@ -13,7 +13,7 @@ from headrace.removal.documents.words import Words, watermark_words
 # AUTO acts from the first score on; candidates under the second are not worth a person's look.
 MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.45
 _NAMED_SCORE = 0.97
-_WORDS_SCORE = {Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
+_WORDS_SCORE = {Words.TRIAL: 0.55, Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
 _SLANTED_SCORE = 0.3
 _TRANSPARENT_SCORE = 0.25
 _PALE_SCORE = 0.15
@@ -28,6 +28,8 @@ _PLAIN_SHAPE_SCORE = -0.3
 _BACKDROP_SCORE = -0.3
 # A single copy could be part of the page: without the words of a mark, the user must confirm it.
 _MAX_SINGLE_SCORE = 0.6
+# Marks are on all pages or on many: the word SAMPLE on one page of fifty may be on a drawn cheque.
+_MIN_LONG_DOCUMENT_PAGES = 20
 _MIN_LETTERS = 3  # letters of a mark
 MAX_TRANSPARENT_ALPHA = 0.85
 _MIN_SLANT_DEGREES, _MIN_LARGE_RATIO, _MIN_TILED_COPIES = 8, 0.3, 4
@@ -111,10 +113,10 @@ def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:
         (_TILED_SCORE * traits.tiled, f"it occurs {traits.copies_a_page:.0f} times a page"),
         (_repetition(traits), f"it is on {traits.pages} of {traits.of_pages} pages"),
         (
-            _IN_MARGIN_SCORE * (traits.in_margin and not traits.slanted),
+            _IN_MARGIN_SCORE * (traits.in_margin and not traits.slanted and words is not Words.TRIAL),
             "it is in the margin, as headers and page numbers",
         ),
-        (_solidity(traits), "it is neither transparent nor pale"),
+        (_solidity(traits) * (words is not Words.TRIAL), "it is neither transparent nor pale"),
         (_PLAIN_SHAPE_SCORE * traits.plain_shape, "it is a plain shape or sign"),
         (_BACKDROP_SCORE * traits.backdrop, "it covers the page, as a background"),
     ]
@@ -138,6 +140,10 @@ def _limit(traits: Traits, words: Words) -> float:
         return _MAX_SINGLE_SCORE
     if traits.tiled and traits.slanted and traits.copies_a_page >= _MIN_CERTAIN_TILED_COPIES:
         return math.inf
+    if words is Words.TRIAL and traits.in_margin:
+        return _MAX_SINGLE_SCORE
+    if traits.pages == 1 and traits.of_pages >= _MIN_LONG_DOCUMENT_PAGES:
+        return _MAX_SINGLE_SCORE
     if traits.pages > 1 or (words is not Words.NONE and (traits.slanted or traits.transparent)):
         return math.inf
     return _MAX_SINGLE_SCORE
@@ -146,7 +152,9 @@ def _limit(traits: Traits, words: Words) -> float:
 def _why_limited(traits: Traits) -> str:
     if traits.belongs:
         return "the file says that it is part of the document"
-    return "a plain shape or sign may be decoration" if traits.plain_shape else "it is on one page alone"
+    if traits.plain_shape:
+        return "a plain shape or sign may be decoration"
+    return "it is on one page alone" if traits.pages == 1 else "it is a line in the margin"
 
 
 def _slant(angle: float) -> float:

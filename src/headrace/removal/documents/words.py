@@ -19,6 +19,11 @@ _TELLING_CJK = (
     "请勿复制", "水印", "试用版", "演示版", "保密", "作废", "仅限", "仅用于", "樣張", "機密", "草稿", "見本", "社外秘",
     "下書き", "極秘", "초안", "기밀", "견본", "대외비",
 )  # fmt: skip
+# Lines that programs put on every page until they are paid for, in a corner or in the margin.
+_TRIAL = (
+    "evaluation only", "evaluation version", "evaluation copy", "evaluation warning", "trial version", "demo version",
+    "unregistered version", "scanned with camscanner", "scanned by camscanner",
+)  # fmt: skip
 # Said by other things, too: telling only where they are all that is said.
 _ALONE = (
     "sample", "copy", "proof", "preview", "demo", "trial", "void", "secret", "restricted", "asap", "urgent", "example",
@@ -36,6 +41,7 @@ class Words(Enum):
     NONE = 0
     PART = 1
     ALL = 2
+    TRIAL = 3
 
 
 def watermark_words(text: str) -> Words:
@@ -43,9 +49,11 @@ def watermark_words(text: str) -> Words:
     plain = _plain(text)
     if not plain or len(plain) > _MAX_LETTERS:
         return Words.NONE
+    padded = f" {plain} "
+    if any(f" {word} " in padded for word in _TRIAL):
+        return Words.TRIAL
     if plain in _ALONE or plain in _TELLING or plain in _TELLING_CJK or _is_one_repeated(plain):
         return Words.ALL
-    padded = f" {plain} "
     if any(f" {word} " in padded for word in _TELLING) or any(word in plain for word in _TELLING_CJK):
         return Words.PART
     return Words.NONE
