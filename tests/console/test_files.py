@@ -113,7 +113,14 @@ def test_a_clip_is_marked_on_a_frame_and_compared_while_it_plays(tmp_path: Path,
     assert eventually(
         lambda: page.locator("video").evaluate_all("films => films.every((film) => film.currentTime > 0.5)")
     )
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Next frame").click()
+    films = page.locator("video")
+    assert eventually(lambda: films.evaluate_all("films => films.every((film) => film.paused && !film.seeking)"))
+    before = films.last.evaluate("film => film.currentTime")
+    page.get_by_role("button", name="Next frame").click()
+    assert eventually(lambda: films.last.evaluate("film => film.currentTime") > before)
+    step = films.last.evaluate("film => film.currentTime") - before
+    assert step == pytest.approx(2 / 25, rel=0.1)
 
 
 def test_an_upload_that_broke_off_goes_on_after_a_reload(tmp_path: Path, page: Page) -> None:

@@ -68,6 +68,10 @@ def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(
     content = taken.value.path().read_bytes()
     assert hashlib.sha256(content).hexdigest() == result["sha256"]
     assert pixels(content).shape == (480, 640)
+    left = context.request.get("/v1/usage/balance").json()["left"]
+    page.get_by_role("button", name="Not good? Return the unit").click()
+    expect(page.get_by_text("returned", exact=True)).to_be_visible()
+    assert context.request.get("/v1/usage/balance").json()["left"] == left + 1
     # The badge hears of it by itself.
     expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", re.compile("1 unread"))
     visit(page, "/tasks")

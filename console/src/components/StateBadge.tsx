@@ -26,6 +26,7 @@ const TONES: Record<string, Tone> = {
   SUCCESS: "good",
   success: "good",
   ACTIVE: "good",
+  FAILING: "bad",
   PAID: "good",
   COMPLETED: "good",
   DONE: "good",

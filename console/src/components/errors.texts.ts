@@ -17,6 +17,8 @@ export const errorTexts = texts(
     registration_closed: "Registration is closed here. Ask the administrator for an account.",
     rate_limited: "Too many requests at once. Wait a moment and try again.",
     storage_quota_exceeded: "Your storage is full. Delete files that you no longer need.",
+    http_413:
+      "A server in between refused this for its size, before it reached Headrace. Send a smaller file, or ask the operator to raise the size limit of the proxy.",
     file_too_large: "This file is larger than your plan allows.",
     precondition_failed: "Another user has changed it meanwhile. Read it again, then repeat your change.",
     csrf_failed: "The page is out of date. Load it again.",
@@ -61,6 +63,8 @@ export const errorTexts = texts(
     registration_closed: "此处不开放注册，请向管理员申请账号。",
     rate_limited: "请求过于频繁，请稍候再试。",
     storage_quota_exceeded: "存储空间已满，请删除不需要的文件。",
+    http_413:
+      "中间的代理服务器因大小限制拒绝了此请求，尚未到达 Headrace。请使用较小的文件，或请管理员提高代理的大小限制。",
     file_too_large: "文件超过了套餐允许的大小。",
     precondition_failed: "其他人已修改了它。请重新查看后再修改。",
     csrf_failed: "页面已过期，请重新加载。",

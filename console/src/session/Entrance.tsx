@@ -1,24 +1,16 @@
 import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect } from "react";
 import { Link } from "react-router";
-import { api, data, keys } from "../api";
 import { IconCheck } from "../components";
 import { useText } from "../i18n";
 import { Mark } from "../shell/Mark";
+import { AnnouncementLine, ContactLine } from "../shell/Notices";
 import { LanguageSwitch, ThemeSwitch } from "../shell/preferences";
+import { useCapabilities } from "./capabilities";
 import classes from "./Entrance.module.css";
 import { LoginForm } from "./LoginForm";
 import { RegisterForm } from "./RegisterForm";
 import { sessionTexts } from "./session.texts";
-
-export function useCapabilities() {
-  return useQuery({
-    queryKey: keys.capabilities,
-    queryFn: () => data(api.GET("/v1/capabilities")),
-    staleTime: 300_000,
-  });
-}
 
 /** The way in, beside a few words about what is behind it. */
 function Entrance({ title, text, children }: { title: string; text: string; children: ReactNode }) {
@@ -54,6 +46,7 @@ function Entrance({ title, text, children }: { title: string; text: string; chil
           <ThemeSwitch />
         </Group>
         <div className={classes.box}>
+          <AnnouncementLine />
           <div className={classes.small}>
             <Mark size={44} />
           </div>
@@ -64,6 +57,7 @@ function Entrance({ title, text, children }: { title: string; text: string; chil
             {text}
           </Text>
           {children}
+          <ContactLine />
         </div>
       </main>
     </div>

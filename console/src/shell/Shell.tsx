@@ -23,6 +23,7 @@ import { useUnread } from "../live/notifications";
 import { OPERATORS } from "../operators/navigation";
 import { signedOut, useMe } from "../session/store";
 import { Mark } from "./Mark";
+import { AnnouncementLine, ContactLine } from "./Notices";
 import { type Destination, MINE } from "./navigation";
 import { LanguageSwitch, ThemeSwitch } from "./preferences";
 import classes from "./Shell.module.css";
@@ -82,6 +83,7 @@ export function Shell({ children }: { children: ReactNode }) {
           )}
         </AppShell.Section>
         <AppShell.Section p="sm" className={classes.foot}>
+          <ContactLine />
           <NavLink
             component="a"
             href="/docs"
@@ -98,6 +100,7 @@ export function Shell({ children }: { children: ReactNode }) {
             {common("connectionLost")}
           </div>
         )}
+        <AnnouncementLine />
         <div id="content" tabIndex={-1} className={classes.content}>
           {children}
         </div>

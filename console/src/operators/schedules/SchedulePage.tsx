@@ -205,6 +205,7 @@ function Figures({ schedule: { id: uid, total_executions } }: { schedule: Schedu
           {found.success_rate !== null && <small>({formats.percent(found.success_rate, language)})</small>}
         </Fact>
         <Fact name={t("failed")}>{n(found.failed_executions)}</Fact>
+        <Fact name={t("attempts")}>{n(found.total_attempts)}</Fact>
         <Fact name={t("skipped")}>{n(found.skipped_runs)}</Fact>
         <Fact name={t("average")}>{ms(found.average_ms)}</Fact>
         <Fact name={t("p95")}>{ms(found.p95_ms)}</Fact>

@@ -5,7 +5,7 @@ import { useNavigate } from "react-router";
 import { api } from "../../api";
 import { Panel, ProblemAlert, tell, useAct, useConfirm } from "../../components";
 import { useText } from "../../i18n";
-import { useCapabilities } from "../../session/Entrance";
+import { useCapabilities } from "../../session/capabilities";
 import { signedOut } from "../../session/store";
 import { accountTexts } from "./account.texts";
 

@@ -14,7 +14,7 @@ import {
   useFilters,
 } from "../../components";
 import { text, useText, wordFor } from "../../i18n";
-import { ASKS } from "../remove/Outcome";
+import { ASKS } from "../remove/batch";
 import { removalTexts } from "../remove/remove.texts";
 import { MEDIA } from "../tasks/failure";
 import classes from "./NotificationsPage.module.css";

@@ -5,11 +5,21 @@ import { api, data, keys, type RemovalItemOut } from "../../api";
 import { IconDownload, IconWand, Loading, Page, Panel, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { isOver } from "../../live/task";
+import { asUploaded, countBatch } from "./batch";
 import { download } from "./media";
 import { RemovalCard } from "./Recent";
 import { removalTexts } from "./remove.texts";
 
 const MOST = 100;
+const TEXTS = {
+  removed: "batchRemoved",
+  needYou: "batchNeedYou",
+  withoutMark: "batchWithoutMark",
+  failed: "batchFailed",
+  canceled: "batchCanceled",
+  underWay: "batchUnderWay",
+} as const;
+const STANDINGS = Object.keys(TEXTS) as (keyof typeof TEXTS)[];
 
 /** What was ordered together: one batch, or several removals by their ids. */
 async function read(name: string): Promise<RemovalItemOut[]> {
@@ -30,15 +40,17 @@ export default function BatchPage() {
   });
   if (removals.error) return <ProblemAlert error={removals.error} onRetry={() => void removals.refetch()} />;
   if (!removals.data) return <Loading />;
-  const items = removals.data;
-  const done = items.filter((each) => isOver(each.status)).length;
+  const items = asUploaded(removals.data);
+  const counts = countBatch(items);
   const good = items.filter((each) => each.status === "SUCCEEDED");
   const together =
     items.reduce((sum, each) => sum + (isOver(each.status) ? 100 : each.progress), 0) / Math.max(items.length, 1);
   return (
     <Page
       title={t("batch", { n: items.length })}
-      text={t("batchDone", { done, n: items.length })}
+      text={STANDINGS.filter((each) => counts[each] > 0)
+        .map((each) => t(TEXTS[each], { n: counts[each] }))
+        .join(" · ")}
       actions={
         <>
           <Button component={Link} to="/remove" variant="default" leftSection={<IconWand size={16} />}>
@@ -52,7 +64,7 @@ export default function BatchPage() {
         </>
       }
     >
-      {done < items.length && (
+      {counts.underWay > 0 && (
         <Panel>
           <Group justify="space-between" mb={8}>
             <Text fw={600}>{t("inAll")}</Text>
@@ -63,6 +75,7 @@ export default function BatchPage() {
           <Progress value={together} size="lg" animated aria-label={t("progress")} />
         </Panel>
       )}
+      {counts.underWay === 0 && good.length === 0 && <Text c="dimmed">{t("nothingToDownload")}</Text>}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 4 }} spacing="md">
         {items.map((removal) => (
           <RemovalCard key={removal.id} removal={removal} />

@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { api, type CandidateOut, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
 import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { ASKS } from "./batch";
 import { nameOf } from "./CandidatePicker";
 import classes from "./Outcome.module.css";
 import { useResult } from "./ResultView";
@@ -109,9 +110,6 @@ export function StillVisible({ removal }: { removal: RemovalOut }) {
     </Alert>
   );
 }
-
-// What a word or two of its owner is enough for: nothing is broken.
-export const ASKS: readonly string[] = ["NEEDS_REVIEW", "NO_MARK", "POOR_RESULT", "SIGNED"];
 
 /** How it ended, or how far it is: a result that was taken as it is does not pass for a good one. */
 export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "status" | "accept_poor" | "error_code"> }) {

@@ -4,6 +4,7 @@ import { api, data, keys, type RemovalOut, type ResultOut } from "../../api";
 import { Empty, IconPresentation, Loading, ProblemAlert } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
+import { frameSeconds } from "./frames";
 import { MissingPicture } from "./MissingPicture";
 import { compareUrl, contentUrl, isShown, previewUrl, resultPreviewUrl, resultUrl, type Size } from "./media";
 import { PagesView } from "./PagesView";
@@ -25,17 +26,25 @@ export function ResultView({ removal }: { removal: RemovalOut }) {
   if (result.error) return <ProblemAlert error={result.error} onRetry={() => void result.refetch()} />;
   if (!result.data) return <Loading />;
   if (removal.media_type === "IMAGE") return <Pictures removal={removal} result={result.data} />;
-  if (removal.media_type === "VIDEO") {
-    return (
-      <VideoView
-        before={contentUrl(removal.asset_id)}
-        after={resultUrl(removal.id)}
-        other={<Halves url={compareUrl(removal.id)} />}
-      />
-    );
-  }
+  if (removal.media_type === "VIDEO") return <Clips removal={removal} />;
   const otherwise = removal.media_type === "PDF" ? <NoPicture /> : <Slides removal={removal} />;
   return <PagesView removal={removal} result={result.data} otherwise={otherwise} />;
+}
+
+function Clips({ removal }: { removal: RemovalOut }) {
+  const path = { asset_id: removal.asset_id };
+  const asset = useQuery({
+    queryKey: keys.assets.one(removal.asset_id),
+    queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path } })),
+  });
+  return (
+    <VideoView
+      frame={frameSeconds(asset.data?.meta)}
+      before={contentUrl(removal.asset_id)}
+      after={resultUrl(removal.id)}
+      other={<Halves url={compareUrl(removal.id)} />}
+    />
+  );
 }
 
 function NoPicture() {

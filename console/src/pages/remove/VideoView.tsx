@@ -10,21 +10,23 @@ import {
 } from "../../components";
 import { useText } from "../../i18n";
 import { CompareSlider } from "./CompareSlider";
+import { frameAt } from "./frames";
 import type { Size } from "./media";
 import { removalTexts } from "./remove.texts";
 
-const FRAME_S = 1 / 25;
 const APART_S = 0.06; // from which on the two are put together again while they play
 
 interface Props {
   readonly before: string;
   readonly after: string;
+  /** How long one frame lasts. */
+  readonly frame: number;
   /** Shown where the browser plays neither. */
   readonly other: ReactNode;
 }
 
 /** Two films on top of each other that run together: the line between them is dragged as with pictures. */
-export function VideoView({ before, after, other }: Props) {
+export function VideoView({ before, after, frame, other }: Props) {
   const t = useText(removalTexts);
   const first = useRef<HTMLVideoElement>(null);
   const second = useRef<HTMLVideoElement>(null);
@@ -40,6 +42,12 @@ export function VideoView({ before, after, other }: Props) {
     }
     setAt(to);
   }, []);
+  /** Show the frame before or after this one: the clip stands still then. */
+  const step = (count: number) => {
+    first.current?.pause();
+    second.current?.pause();
+    seek(frameAt(second.current?.currentTime ?? at, count, frame, length));
+  };
   const toggle = () => {
     const [original, clean] = [first.current, second.current];
     if (!original || !clean) return;
@@ -54,17 +62,17 @@ export function VideoView({ before, after, other }: Props) {
   };
   useEffect(() => {
     if (!playing) return;
-    let frame = 0;
+    let request = 0;
     const follow = () => {
       const [original, clean] = [first.current, second.current];
       if (original && clean) {
         setAt(clean.currentTime);
         if (Math.abs(original.currentTime - clean.currentTime) > APART_S) original.currentTime = clean.currentTime;
       }
-      frame = requestAnimationFrame(follow);
+      request = requestAnimationFrame(follow);
     };
-    frame = requestAnimationFrame(follow);
-    return () => cancelAnimationFrame(frame);
+    request = requestAnimationFrame(follow);
+    return () => cancelAnimationFrame(request);
   }, [playing]);
   const whole = useMemo(() => size ?? { width: 16, height: 9 }, [size]);
   if (unplayable) return other;
@@ -111,13 +119,13 @@ export function VideoView({ before, after, other }: Props) {
             icon={playing ? IconPlayerPause : IconPlayerPlay}
             onClick={toggle}
           />
-          <Button label={t("frameBack")} icon={IconChevronLeft} onClick={() => seek(at - FRAME_S)} />
-          <Button label={t("frameOn")} icon={IconChevronRight} onClick={() => seek(at + FRAME_S)} />
+          <Button label={t("frameBack")} icon={IconChevronLeft} onClick={() => step(-1)} />
+          <Button label={t("frameOn")} icon={IconChevronRight} onClick={() => step(1)} />
           <Slider
             flex={1}
             min={0}
             max={length || 1}
-            step={FRAME_S}
+            step={frame}
             value={at}
             label={null}
             thumbLabel={t("moment")}

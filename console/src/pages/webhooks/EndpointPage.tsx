@@ -28,6 +28,7 @@ import {
 import { formats, useLanguage, useText } from "../../i18n";
 import { Deliveries } from "./Deliveries";
 import { EndpointForm } from "./EndpointForm";
+import { healthOf } from "./health";
 import { webhookTexts } from "./webhooks.texts";
 
 export default function EndpointPage() {
@@ -60,7 +61,7 @@ export default function EndpointPage() {
       title={one.name}
       text={
         <Group gap="sm">
-          <StateBadge state={one.status} />
+          <StateBadge state={healthOf(one)} />
           {one.status_reason && <span>{reasons[one.status_reason] ?? one.status_reason}</span>}
           <Id id={one.id} />
         </Group>

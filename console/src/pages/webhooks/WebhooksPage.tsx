@@ -4,6 +4,7 @@ import { api, data, type EndpointOut, keys, useListing } from "../../api";
 import { type Column, CursorTable, Empty, IconPlus, IconWebhook, Page, StateBadge, Time } from "../../components";
 import { useText } from "../../i18n";
 import { EndpointForm } from "./EndpointForm";
+import { healthOf } from "./health";
 import { webhookTexts } from "./webhooks.texts";
 
 export default function WebhooksPage() {
@@ -34,7 +35,7 @@ export default function WebhooksPage() {
         </Text>
       ),
     },
-    { key: "status", header: t("state"), width: "8rem", cell: (endpoint) => <StateBadge state={endpoint.status} /> },
+    { key: "status", header: t("state"), width: "8rem", cell: (endpoint) => <StateBadge state={healthOf(endpoint)} /> },
     {
       key: "events",
       header: t("events"),
