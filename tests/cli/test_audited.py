@@ -52,6 +52,7 @@ NOT_CHANGES = {
     "backup": "reads the database, as the user that the settings name",
     "restore": "what it restores has its trail: tests/cli/test_backup.py",
     "database schema": "leaves an event, and a role of the whole server: tests/cli/test_databases.py removes it again",
+    "usage return": "leaves an event, of a charged removal: tests/removal/test_returning.py",
     "audit seal": "binds events to each other; there is nothing new to know",
 } | {name.strip(): "reads" for name in READS.split(",")}
 
@@ -280,6 +281,7 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "tasks cancel": lambda world: [world.task()],
     "tasks retry": _canceled,
     "tasks delete": lambda world: [*_canceled(world), "--yes"],
+    "database indexes": lambda _: ["--full"],
     "queues pause": lambda _: ["default"],
     "queues resume": _paused,
     "queues limit": lambda _: ["default", "3"],

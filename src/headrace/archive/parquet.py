@@ -8,7 +8,7 @@ Which type each column had stands in the file's own metadata, so that a file exp
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -122,7 +122,8 @@ async def _batches(
         ]
         return pa.record_batch(arrays, schema=schema)
 
-    async with connection.transaction():  # a cursor lives in one, and sees one snapshot from its first row to its last
+    # A cursor lives in a transaction, and sees one snapshot from its first row to its last.
+    async with nullcontext() if connection.is_in_transaction() else connection.transaction():
         cursor = await connection.cursor(sql, *arguments)
         while rows := await cursor.fetch(_BATCH):
             yield await asyncio.to_thread(convert, rows)

@@ -214,12 +214,23 @@ def indexes(
         progress(LOOKING) as report,
         database_of(load_settings(), role="indexes", report=report) as deployment,
     ):
-        verb = lean_indexes.drop if lean else lean_indexes.restore if full else lean_indexes.read
-        states = run(verb(deployment.owner))
+        states = run(_move_indexes(deployment, lean=lean, full=full))
     if json:
         print_json([{"name": each.name, "bytes": each.bytes, "valid": each.valid} for each in states])
         return
     print_table(("index", "size"), [(each.name, _size(each)) for each in states])
+
+
+async def _move_indexes(deployment: Deployment, *, lean: bool, full: bool) -> list[IndexState]:
+    if not lean and not full:
+        return await lean_indexes.read(deployment.owner)
+    await migrations.verify_current(deployment.app)
+    states = await (lean_indexes.drop if lean else lean_indexes.restore)(deployment.owner)
+    # Afterwards: they are dropped and built outside any transaction, and both verbs may be repeated.
+    async with await Database.connect(deployment.app) as db, db.transaction() as tx:
+        resource = Resource(ResourceType.DATABASE, "tasks", {"indexes": "lean" if lean else "full"})
+        await audit.record(tx, operator("database indexes"), Action.UPDATED, resource)
+    return states
 
 
 def _size(index: IndexState) -> str:

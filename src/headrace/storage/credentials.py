@@ -6,6 +6,7 @@ Everything that signs takes them from one source: whole objects, parts, and link
 
 import asyncio
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from headrace.extras import is_installed
 from headrace.storage.errors import StorageRefused
 from headrace.storage.signing import MAX_EXPIRY, Credentials
 
+_NONE_FOR_S = 30.0
 _REUSE = timedelta(minutes=5)  # botocore decides whether they are renewed
 
 
@@ -34,6 +36,7 @@ class CredentialSource:
         self._session: Any = None
         self._found: Any = None
         self._turn = asyncio.Lock()
+        self._none_until = 0.0  # by the monotonic clock: where there are no keys, the chain takes seconds to say so
 
     @property
     def is_fixed(self) -> bool:
@@ -49,7 +52,7 @@ class CredentialSource:
         """The keys at this moment; None if there are none, or botocore is missing to ask for them."""
         if self._fixed is not None:
             return Current(self._fixed)
-        if not self.knows_roles:
+        if not self.knows_roles or time.monotonic() < self._none_until:
             return None
         async with self._turn:
             return await asyncio.to_thread(self._ask)
@@ -77,6 +80,7 @@ class CredentialSource:
                 self._session = self._session or Session()
                 self._found = self._session.get_credentials()
             if self._found is None:
+                self._none_until = time.monotonic() + _NONE_FOR_S
                 return None
             frozen = self._found.get_frozen_credentials()
         except (exceptions.BotoCoreError, exceptions.ClientError) as exc:

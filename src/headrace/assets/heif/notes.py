@@ -40,7 +40,7 @@ def tiff_start(content: bytes) -> int:
 
 
 def exif_items(items: Items) -> list[Item]:
-    return [item for item in items if item.kind == b"Exif" and item.extents]
+    return [item for item in items if item.kind == b"Exif"]
 
 
 def set_upright(exif: bytes) -> bytes:

@@ -87,7 +87,7 @@ def _in_heic(source: Source) -> list[int]:
     with heic.refusals():
         items = heic.read_items(source)
         for item in exif_items(items):
-            if len(item.extents) > 1:
+            if len(item.extents) != 1:  # in pieces, or kept in another item
                 raise FileUnsupported("The place in this HEIC cannot be taken out: save it as JPEG, and send that.")
             content = items.read(item)
             start = tiff_start(content)

@@ -5,6 +5,7 @@ from typing import Any
 from headrace.assets.results import FIELD
 from headrace.database import Database, Tx
 from headrace.removal.order import RemovalOrder
+from headrace.removal.service.orders.unpaid import may_waive
 from headrace.tasks.context import TaskContext
 
 # Along the index of a user's orders of one file; of the same bytes uploaded again there are few, too.
@@ -13,6 +14,7 @@ SELECT earlier.task_id
 FROM headrace.removals AS earlier
 JOIN headrace.tasks AS task ON task.id = earlier.task_id AND task.status = 'SUCCEEDED' AND task.deleted_at IS NULL
 JOIN headrace.task_results AS result ON result.task_id = earlier.task_id AND result.deleted_at IS NULL
+  AND (result.expire_at IS NULL OR result.expire_at > now())
 WHERE earlier.user_id = $1 AND earlier.asset_sha256 = $2 AND earlier.task_id <> $3 AND result.sha256 = $4
 ORDER BY earlier.declared_at, earlier.task_id
 LIMIT 1
@@ -26,11 +28,15 @@ async def find_same(tx: Tx, user_id: str, asset_sha256: str, task_id: str, resul
 
 
 async def waive_if_same(db: Database, context: TaskContext, order: RemovalOrder, result: dict[str, Any]) -> None:
-    """Report no used units for such a result, and name the earlier removal in its metrics as ``same_as``."""
+    """Report no used units for such a result, a few times a day for each file. Its metrics name the earlier removal as
+    ``same_as``."""
     file = result[FIELD]
     async with db.transaction(readonly=True) as tx:
         same = await find_same(tx, context.user_id, order.sha256, context.task_id, file["sha256"])
     if same is None:
         return
+    async with db.transaction() as tx:
+        if not await may_waive(tx, context.task_id, context.user_id, order.sha256):
+            return
     file["metrics"] = {**(file["metrics"] or {}), "same_as": same}
     await context.used(0)

@@ -86,8 +86,11 @@ class Heartbeat:
         while not self._stop.is_set() and not self.given_up:
             try:
                 async with connect_alone(self._config) as connection:
-                    await self._listen(connection)
-                    await self._beat_over(connection, stopping)
+                    lost = asyncio.Event()
+                    connection.add_termination_listener(lambda _, lost=lost: lost.set())
+                    async with asyncio.timeout(self._lease / 3):
+                        await self._listen(connection)
+                    await self._beat_over(connection, stopping, lost)
             except (HeadraceError, asyncpg.PostgresError, OSError, TimeoutError) as exc:
                 log.warning("worker.heartbeat_failed", worker_id=self._worker.id, error=type(exc).__name__)
                 await asyncio.sleep(min(0.5, self._lease / 10))
@@ -104,7 +107,9 @@ class Heartbeat:
         with suppress(RuntimeError):  # the worker's loop is closed
             self._loop.call_soon_threadsafe(self._notified, channel)
 
-    async def _beat_over(self, connection: "asyncpg.Connection[asyncpg.Record]", stopping: asyncio.Event) -> None:
+    async def _beat_over(
+        self, connection: "asyncpg.Connection[asyncpg.Record]", stopping: asyncio.Event, lost: asyncio.Event
+    ) -> None:
         while not self._stop.is_set():
             if time.monotonic() - self._seen > _STUCK_AFTER_S:
                 log.error("worker.loop_stuck", worker_id=self._worker.id)
@@ -119,6 +124,7 @@ class Heartbeat:
                 self.given_up = True
                 return
             self.alive_until = sent + self._lease
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._lease / 3):
-                    await stopping.wait()
+            waits = [asyncio.ensure_future(event.wait()) for event in (stopping, lost)]
+            await asyncio.wait(waits, timeout=self._lease / 3, return_when=asyncio.FIRST_COMPLETED)
+            for each in waits:
+                each.cancel()

@@ -13,6 +13,7 @@ _DAY = timedelta(days=1)
 MAX_PREVIEWS_PER_FILE = 3  # in a burst, refilled over a day
 MAX_PREVIEWS_PER_USER = 30  # a file that differs in one byte is another file
 MAX_DETECTIONS_PER_FILE = 20
+MAX_WAIVED_REPEATS_PER_FILE = 3  # a day
 
 
 async def count_preview(tx: Tx, task_id: str, user_id: str, sha256: str) -> None:
@@ -41,6 +42,14 @@ async def count_detection(tx: Tx, task_id: str, user_id: str, sha256: str | None
     wait = await count_in(tx, f"detection:{user_id}:{sha256}", every=every, burst=MAX_DETECTIONS_PER_FILE)
     if wait is not None:
         raise DetectionLimit(retry_after=wait)
+
+
+async def may_waive(tx: Tx, task_id: str, user_id: str, sha256: str) -> bool:
+    """Whether one more removal of this file may be free because its result is not new: work is not free without end."""
+    if not await _is_first(tx, f"repeat:{task_id}"):
+        return True
+    every = _DAY / MAX_WAIVED_REPEATS_PER_FILE
+    return await count_in(tx, f"repeat:{user_id}:{sha256}", every=every, burst=MAX_WAIVED_REPEATS_PER_FILE) is None
 
 
 async def _is_first(tx: Tx, bucket: str) -> bool:
