@@ -98,9 +98,10 @@ def summary(report: Report, order: Order, media: str) -> str:
         taken = [each for each in report.candidates if each.id in report.removed]
         pages = {page for each in taken for page in each.pages if order.takes_page(page)}
         return f"{gone} taken off {number_of(len(pages), 'page')} in {facts['seconds']:.1f} s"
-    left = 0.0 if report.check is None else report.check.residue_after
     frames = number_of(facts["frames"], "frame")
-    return f"{gone} taken off {frames} in {facts['seconds']:.1f} s, {left:.0%} left"
+    # No share of what is left: it was high for good results, and said nothing of bad ones.
+    warned = f"; {POOR}" if report.poor else ""
+    return f"{gone} taken off {frames} in {facts['seconds']:.1f} s{warned}"
 
 
 def left(report: Report, order: Order) -> str | None:
