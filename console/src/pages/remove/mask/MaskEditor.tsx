@@ -1,5 +1,5 @@
 import { ActionIcon, Button, Divider, FileButton, Group, Slider, Text, Tooltip, VisuallyHidden } from "@mantine/core";
-import { type ReactNode, useCallback, useEffect, useId, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useId, useReducer, useRef } from "react";
 import { ApiError } from "../../../api";
 import {
   commonTexts,
@@ -23,18 +23,16 @@ import {
   tellError,
 } from "../../../components";
 import { useText } from "../../../i18n";
-import { add, EMPTY, effective, type History, type MaskDrawing, onPage, redo, type Stroke, undo } from "./drawing";
+import { effective, type MaskDrawing, onPage, type Stroke } from "./drawing";
+import { COLOURS, type Colour, edit, opened, type Tool } from "./editor";
 import classes from "./MaskEditor.module.css";
 import { maskTexts } from "./mask.texts";
 import { maskFile, readMask } from "./paint";
 import { useCanvas } from "./useCanvas";
 import { useKeyboardBox } from "./useKeyboardBox";
-import { type Tool, usePointers } from "./usePointers";
+import { usePointers } from "./usePointers";
 import { useShortcuts } from "./useShortcuts";
-import { fitted, type View, zoom } from "./view";
-
-const COLOURS = { red: "#e53935", green: "#00a152", blue: "#2962ff" } as const;
-type Colour = keyof typeof COLOURS;
+import { fitted, zoom } from "./view";
 
 interface Props {
   readonly picture: string;
@@ -74,29 +72,18 @@ export function MaskEditor({
   const described = useId();
   const root = useRef<HTMLDivElement>(null);
   const frame = useRef<HTMLDivElement>(null);
-  const [history, setHistory] = useState<History>(initial ? { done: initial.strokes, undone: [] } : EMPTY);
-  const opened = useRef(history);
-  const [tool, setTool] = useState<Tool>(boxesOnly ? "box" : "brush");
-  const [size, setSize] = useState(() => Math.max(6, Math.round(Math.max(width, height) / 40)));
-  const [opacity, setOpacity] = useState(0.55);
-  const [colour, setColour] = useState<Colour>("red");
-  const [view, setView] = useState<View>({ scale: 1, x: 0, y: 0 });
-  const [whole, setWhole] = useState<View>(view);
+  const [editor, dispatch] = useReducer(edit, { width, height, initial, boxesOnly }, opened);
+  const { history, tool, size, opacity, colour, view, whole } = editor;
+  const first = useRef(history);
   const onlyPage = page?.only ? page.number : undefined;
-  const onStroke = useCallback(
-    (stroke: Stroke) => {
-      const isBox = stroke.kind === "box" || stroke.kind === "keep";
-      setHistory((before) => add(before, isBox && onlyPage !== undefined ? { ...stroke, page: onlyPage } : stroke));
-    },
-    [onlyPage],
-  );
+  const onStroke = useCallback((stroke: Stroke) => dispatch({ type: "draw", stroke, page: onlyPage }), [onlyPage]);
   const seen = page ? onPage(history.done, page.number) : history.done;
   const tellChange = useRef(onChange);
   useEffect(() => {
     tellChange.current = onChange;
   });
   useEffect(() => {
-    if (history !== opened.current) tellChange.current?.({ width, height, strokes: history.done });
+    if (history !== first.current) tellChange.current?.({ width, height, strokes: history.done });
   }, [history, width, height]);
   const { ref: canvas, factor, drawNow, redraw } = useCanvas(width, height, seen, COLOURS[colour]);
   const smallest = Math.min(whole.scale / 2, 0.5);
@@ -106,10 +93,9 @@ export function MaskEditor({
     height,
     view,
     smallest,
-    setView,
+    dispatch,
     tool,
     size,
-    setSize,
     drawNow,
     redraw,
     onStroke,
@@ -120,8 +106,7 @@ export function MaskEditor({
     if (!element) return;
     const observer = new ResizeObserver(() => {
       const found = fitted({ width, height }, { width: element.clientWidth, height: element.clientHeight });
-      setWhole(found);
-      setView(found);
+      dispatch({ type: "window", whole: found });
     });
     observer.observe(element);
     return () => observer.disconnect();
@@ -131,7 +116,7 @@ export function MaskEditor({
     (by: number) => {
       const element = frame.current;
       const middle = { x: (element?.clientWidth ?? 0) / 2, y: (element?.clientHeight ?? 0) / 2 };
-      setView((before) => zoom(before, by, middle, smallest));
+      dispatch({ type: "view", change: (before) => zoom(before, by, middle, smallest) });
     },
     [smallest],
   );
@@ -163,7 +148,7 @@ export function MaskEditor({
     }
   };
   const keyboard = useKeyboardBox({ width, height }, tool, onStroke);
-  useShortcuts({ setTool, setSize, setHistory, nearer, fit: () => setView(whole), fullScreen, boxesOnly });
+  useShortcuts({ dispatch, nearer, fullScreen, boxesOnly });
 
   const drawn = pointers.rubber ?? keyboard.box;
   const boxes = effective(seen).flatMap((stroke) => (stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : []));
@@ -187,7 +172,7 @@ export function MaskEditor({
                 aria-label={label}
                 variant={tool === name ? "filled" : "subtle"}
                 color={tool === name ? "water" : "gray"}
-                onClick={() => setTool(name)}
+                onClick={() => dispatch({ type: "tool", tool: name })}
               >
                 <Drawn />
               </ActionIcon>
@@ -199,13 +184,13 @@ export function MaskEditor({
           label={t("undo")}
           icon={IconArrowBackUp}
           disabled={!history.done.length}
-          onClick={() => setHistory(undo)}
+          onClick={() => dispatch({ type: "undo" })}
         />
         <IconButton
           label={t("redo")}
           icon={IconArrowForwardUp}
           disabled={!history.undone.length}
-          onClick={() => setHistory(redo)}
+          onClick={() => dispatch({ type: "redo" })}
         />
         <IconButton
           label={t("clear")}
@@ -225,7 +210,7 @@ export function MaskEditor({
                   min={2}
                   max={Math.max(120, size)}
                   value={size}
-                  onChange={setSize}
+                  onChange={(size) => dispatch({ type: "size", size })}
                   label={(value) => `${value} px`}
                   thumbLabel={t("size")}
                 />
@@ -241,7 +226,7 @@ export function MaskEditor({
                   max={1}
                   step={0.05}
                   value={opacity}
-                  onChange={setOpacity}
+                  onChange={(opacity) => dispatch({ type: "opacity", opacity })}
                   label={(value) => `${Math.round(value * 100)} %`}
                   thumbLabel={t("opacity")}
                 />
@@ -256,7 +241,7 @@ export function MaskEditor({
                   aria-checked={colour === name}
                   aria-label={t(name)}
                   data-colour={name}
-                  onClick={() => setColour(name)}
+                  onClick={() => dispatch({ type: "colour", colour: name })}
                 />
               ))}
             </div>
@@ -278,7 +263,7 @@ export function MaskEditor({
           {Math.round(view.scale * 100)} %
         </Text>
         <IconButton label={t("zoomIn")} icon={IconZoomIn} onClick={() => nearer(1.25)} />
-        <IconButton label={t("fit")} icon={IconFocusCentered} onClick={() => setView(whole)} />
+        <IconButton label={t("fit")} icon={IconFocusCentered} onClick={() => dispatch({ type: "fit" })} />
         <IconButton label={t("fullScreen")} icon={IconMaximize} onClick={fullScreen} />
       </Group>
       {extra && <div className={classes.extra}>{extra}</div>}

@@ -1,8 +1,8 @@
 import { type KeyboardEvent, useState } from "react";
 import type { Size } from "../media";
 import type { Stroke } from "./drawing";
+import type { Tool } from "./editor";
 import { type Box, firstBox, nudged } from "./keyboardBox";
-import type { Tool } from "./usePointers";
 
 /** A box drawn with the keyboard alone: Enter begins it, arrows move and resize it, Enter keeps it, Escape gives it up. */
 export function useKeyboardBox(size: Size, tool: Tool, onStroke: (stroke: Stroke) => void) {

@@ -1,8 +1,7 @@
-import { type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
+import { type Dispatch, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { boxBetween, type Point, type Stroke } from "./drawing";
+import type { Action, Tool } from "./editor";
 import { isZooming, pinch, toPicture, type View, zoom } from "./view";
-
-export type Tool = "brush" | "eraser" | "box" | "keep" | "pan";
 
 interface Setting {
   readonly frame: RefObject<HTMLDivElement | null>;
@@ -10,10 +9,9 @@ interface Setting {
   readonly height: number;
   readonly view: View;
   readonly smallest: number;
-  readonly setView: (change: (view: View) => View) => void;
   readonly tool: Tool;
   readonly size: number;
-  readonly setSize: (change: (size: number) => number) => void;
+  readonly dispatch: Dispatch<Action>;
   readonly drawNow: (stroke: Stroke) => void;
   readonly redraw: () => void;
   readonly onStroke: (stroke: Stroke) => void;
@@ -53,18 +51,21 @@ export function usePointers(setting: Setting) {
       const now = latest.current;
       const delta = event.deltaY || event.deltaX;
       if (event.shiftKey && !event.ctrlKey) {
-        now.setSize((before) => Math.round(Math.min(400, Math.max(2, before * (delta < 0 ? 1.15 : 0.87)))));
+        now.dispatch({ type: "resize", by: delta < 0 ? 1.15 : 0.87 });
         return;
       }
       if (!isZooming(event)) {
-        now.setView((before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY }));
+        now.dispatch({
+          type: "view",
+          change: (before) => ({ ...before, x: before.x - event.deltaX, y: before.y - event.deltaY }),
+        });
         return;
       }
       const box = element.getBoundingClientRect();
       const at = { x: event.clientX - box.left, y: event.clientY - box.top };
       // A pinch on a trackpad comes as small steps with Ctrl.
       const factor = Math.exp(-delta * (event.ctrlKey ? 0.012 : 0.0022));
-      now.setView((before) => zoom(before, factor, at, now.smallest));
+      now.dispatch({ type: "view", change: (before) => zoom(before, factor, at, now.smallest) });
     };
     const onKey = (event: KeyboardEvent) => {
       if (event.code === "Space" && !(event.target instanceof HTMLInputElement)) {
@@ -112,9 +113,15 @@ export function usePointers(setting: Setting) {
     const now = gesture.current;
     if (now?.kind === "pinch" && others[0]) {
       const other = others[0][1];
-      setting.setView((current) => pinch(current, [before, other], [at, other], setting.smallest));
+      setting.dispatch({
+        type: "view",
+        change: (current) => pinch(current, [before, other], [at, other], setting.smallest),
+      });
     } else if (now?.kind === "pan") {
-      setting.setView((current) => ({ ...current, x: current.x + at.x - before.x, y: current.y + at.y - before.y }));
+      setting.dispatch({
+        type: "view",
+        change: (current) => ({ ...current, x: current.x + at.x - before.x, y: current.y + at.y - before.y }),
+      });
     } else if (now?.kind === "draw" && (tool === "brush" || tool === "eraser")) {
       const point = toPicture(view, at);
       const last = now.points.at(-1) ?? point;
