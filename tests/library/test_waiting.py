@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.database import Database
+from headrace.database import Database, DatabaseConfig
 from headrace.database_errors import DatabaseUnavailable
 from headrace.library.program import Headrace
 from headrace.pacing import Pacer
@@ -60,6 +60,20 @@ async def test_one_look_serves_all_that_wait(program: Headrace, db: Database, lo
     seen = len(looks)
     await asyncio.sleep(0.05)
     assert len(looks) <= seen + 1  # nothing is looked for when nobody waits
+
+
+async def test_the_first_look_of_a_connection_sends_one_statement(database_url: str) -> None:
+    """The driver reads the catalog about arrays, on each new connection: that took longer than many looks."""
+    sent: list[str] = []
+    async with await Database.connect(DatabaseConfig(database_url, pool_max=1)) as alone:
+        note = lambda record: sent.append(record.query)  # noqa: E731
+        async with alone.autocommit() as tx:
+            tx.connection.add_query_logger(note)
+        assert await watching.find_changed(alone, [("tsk_nobody", None)]) == [watching.Gone]
+        await asyncio.sleep(0)  # notes are made by the loop
+        async with alone.autocommit() as tx:
+            tx.connection.remove_query_logger(note)
+    assert len(sent) == 1, sent
 
 
 async def test_progress_is_shown_and_an_end_that_was_there_takes_one_look(

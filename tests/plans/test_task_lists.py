@@ -204,7 +204,7 @@ LOOK_UPS: dict[str, tuple[str, tuple[object, ...]]] = {
     "its failed steps": (tasks.LIST_STEPS, (TASK, 0, 21, True)),
     "its place": (moves.LOCK_PLACE, (TASK,)),
     "where watched tasks stand": (watching.FIND_POSITIONS, ([TASK] * 50,)),
-    "which watched tasks have changed": (watching.FIND_CHANGED, ([TASK] * 50, [None, -1] * 25)),
+    "which watched tasks have changed": (watching.FIND_CHANGED, ([{"number": n, "id": TASK} for n in range(50)],)),
     "where it stands in the queue": (obstacles.FIND_POSITION, (TASK,)),
     "who takes up a limit": (obstacles.FIND_HOLDERS, ("queue", "q1", USER)),
     "what goes first": (obstacles.COUNT_AHEAD, (0, 5, datetime.now(UTC), 10**9, ["common"], 1)),

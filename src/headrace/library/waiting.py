@@ -15,6 +15,7 @@ from headrace.tasks.store.watching import Gone, find_changed
 
 _FIRST_LOOK = timedelta(milliseconds=5)
 _LAST_LOOK = timedelta(seconds=1)
+_MIN_PAUSE_S, _MAX_PAUSE_S = 0.005, 0.05  # between two looks
 
 
 @dataclass(eq=False, slots=True)
@@ -55,8 +56,9 @@ class Waits:
                 await self._look_once(db, due)
                 if not self._pacer:
                     return
-                # At most half of the time: a slow database is not asked the more often.
-                await asyncio.sleep(max(_FIRST_LOOK.total_seconds(), time.monotonic() - started))
+                # At most half of the time: a slow database is not asked more often. But a look may have waited for a
+                # connection, which says nothing about the database.
+                await asyncio.sleep(min(max(_MIN_PAUSE_S, time.monotonic() - started), _MAX_PAUSE_S))
         finally:
             self._looking = None
 

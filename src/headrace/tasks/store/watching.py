@@ -39,10 +39,10 @@ async def find_positions(db: Database, task_ids: Sequence[str]) -> dict[str, Pos
 
 
 # All of what has changed, with its end's result, and nothing of the rest. A watched version of null waits for the end
-# alone.
+# alone. JSON and not arrays: of those the driver reads the catalog, on each new connection, and for longer than a look.
 FIND_CHANGED = f"""
 SELECT watched.number, {SHOWN}, task.payload, task.result
-FROM unnest($1::varchar[], $2::bigint[]) WITH ORDINALITY AS watched (id, seen, number)
+FROM jsonb_to_recordset($1) AS watched (number integer, id varchar, seen bigint)
 LEFT JOIN LATERAL (
   SELECT * FROM headrace.tasks WHERE tasks.id = watched.id AND tasks.deleted_at IS NULL LIMIT 1
 ) AS task ON true {LEASE}
@@ -58,7 +58,7 @@ async def find_changed(db: Database, watched: Sequence[tuple[str, int | None]]) 
     """For each task and the version that was seen of it: the task if it has changed, None if it has not. For the
     version None only its end is a change."""
     found: list[Task | type[Gone] | None] = [None] * len(watched)
-    task_ids, versions = zip(*watched, strict=True)
-    for row in await db.fetch_alone(FIND_CHANGED, task_ids, versions):
-        found[row["number"] - 1] = Gone if row["id"] is None else task_of(row)
+    asked = [{"number": number, "id": task_id, "seen": seen} for number, (task_id, seen) in enumerate(watched)]
+    for row in await db.fetch_alone(FIND_CHANGED, asked):
+        found[row["number"]] = Gone if row["id"] is None else task_of(row)
     return found
