@@ -101,6 +101,7 @@ OWN_RESOURCE_TYPES = (
     ResourceType.AUDIT_TRAIL,
     ResourceType.ARCHIVE,
     ResourceType.PARTITION,
+    ResourceType.DATABASE,
     ResourceType.DATABASE_USER,
 )
 
