@@ -87,8 +87,8 @@ class WorkerOut(Answer):
     concurrency: int = Field(description="Tasks that it can run at once, in all its slots.")
     running: int = Field(description="As of its last heartbeat.")
     slots: dict[str, SlotsOut] = Field(
-        description="Its slots by isolation: `async` on the event loop, `thread`, `process`. A task is taken only when "
-        "one of its kind is free."
+        description="Its slots by pool: `async` on the event loop, `thread`, `process`, `removal` for watermarks. A "
+        "task is taken only when a slot of its pool is free."
     )
     finished: int
     started_at: datetime = Field(examples=[AT])

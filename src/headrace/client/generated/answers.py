@@ -227,8 +227,8 @@ class Worker(Answer):
     running: int = 0
     """As of its last heartbeat."""
     slots: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Its slots by isolation: `async` on the event loop, `thread`, `process`. A task is taken only when one of its
-    kind is free.
+    """Its slots by pool: `async` on the event loop, `thread`, `process`, `removal` for watermarks. A task is taken
+    only when a slot of its pool is free.
     """
     finished: int = 0
     started_at: datetime

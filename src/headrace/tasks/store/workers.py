@@ -53,10 +53,10 @@ class SeenWorker:
         return self.alive and self.stopping_at is None
 
     def slots_for(self, task_type: str) -> tuple[int, int]:
-        """How many tasks of this type it can run at once, and how many slots of this kind are taken."""
-        for kind in self.slots.values():
-            if task_type in kind["types"]:
-                return kind["slots"], kind["running"]
+        """How many tasks of this type it can run at once, and how many slots of its pool are taken."""
+        for pool in self.slots.values():
+            if task_type in pool["types"]:
+                return pool["slots"], pool["running"]
         return self.concurrency, self.running
 
     def takes_queue(self, queue: str) -> bool:

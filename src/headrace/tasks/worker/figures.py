@@ -114,8 +114,8 @@ def blocked_figure(ends: int) -> Figure:
 def slots_figure(load: Load) -> Figure:
     return Figure(
         "headrace_worker_process_slots",
-        "Tasks that this worker process can run at once, by isolation (async, thread, process), and how many it runs; "
-        "prefetched ones are claimed and have not begun.",
+        "Tasks that this worker process can run at once, by isolation (async, thread, process) or pool (removal), and "
+        "how many it runs; prefetched ones are claimed and have not begun.",
         ("isolation", "state"),
         {
             (slots.pool, state): count
