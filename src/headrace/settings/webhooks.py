@@ -28,7 +28,7 @@ class WebhookSettings(Group):
         None,
     )
     webhook_old_keys: Secrets = setting(
-        "Earlier values of `HEADRACE_WEBHOOK_KEY`, or of `HEADRACE_SECRET_KEY` if it was used instead, separated by "
+        "Earlier values of the key above, or of `HEADRACE_SECRET_KEY` if it was used instead, separated by "
         "commas. Remove them after `headrace webhooks rotate-keys` has encrypted everything with the current key.",
         (),
     )
