@@ -761,7 +761,7 @@ async def _served(
             try:
                 yield world, app
             finally:
-                shutil.rmtree(files)
+                shutil.rmtree(files, ignore_errors=True)  # a preview may still be written
 
 
 def changing_operations(app: FastAPI) -> list[str]:
