@@ -136,7 +136,8 @@ async def raw_rate(receiver: Receiver, hosts: int, requests: int) -> float:
     async def post() -> None:
         for number in numbers:
             headers = signer.headers(ids.new("evt"), body)
-            reply = await http.post(targets[number % hosts], body.encode(), headers, timeout=timeout)
+            target = targets[number % hosts]
+            reply = await http.post(target, body.encode(), headers, timeout=timeout, endpoint_id=str(number % hosts))
             assert reply.is_success, reply
 
     started = time.perf_counter()

@@ -228,7 +228,7 @@ def measure_large(run: Run[Sizes], at: Stand) -> None:
         url = f"{at.api}/v1/assets/{made['id']}/content"
         run.note("download_mb_s", megabytes / curl(os.devnull, "-H", key, url))
         httpx2.delete(f"{at.api}/v1/assets/{made['id']}", headers={"Authorization": f"Bearer {at.key}"})
-        (at.folder / "data" / "files" / "media" / made["user_id"] / made["id"]).unlink()
+        (at.folder / "data" / "files" / "media" / made["user_id"] / made["id"]).unlink(missing_ok=True)
     run.note("upload_rss_mb", max(grown))
 
 
