@@ -36,8 +36,9 @@ log = logs.get(__name__)
 
 _BACKSTOP_S = 5.0
 _ROLLBACK_WITHIN_SECONDS = 2.0
+# A connection of the pool that was not used for this long is closed: a burst of work must not hold the server's.
+_IDLE_LIFETIME_S = 15.0
 # Where notifications do not arrive.
-_IDLE_LIFETIME_S = 15.0  # of a connection beyond the first ones: a burst of work must not keep the server's connections
 _POLL_INTERVAL_S = 1.0
 # Between two connections of a listener.
 _FIRST_PAUSE_S = 0.1
