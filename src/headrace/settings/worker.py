@@ -29,7 +29,8 @@ class WorkerSettings(Group):
         timedelta(seconds=15),
     )
     worker_poll_interval: Duration = setting(
-        "How often an idle worker polls for tasks and cancellations, in case a notification was lost.",
+        "How often an idle worker polls for tasks and cancellations, in case a notification was lost. One that listens "
+        "polls for tasks five times less often.",
         timedelta(seconds=1),
     )
     worker_listen: bool = setting(

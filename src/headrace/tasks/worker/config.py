@@ -39,7 +39,7 @@ class WorkerConfig:
     lease: timedelta = timedelta(seconds=15)
     """Silent for longer, it is given up, and its tasks go to others."""
     poll_every: timedelta = timedelta(seconds=1)
-    """The interval of its polls for work without a wake-up."""
+    """The interval of its polls for work without a wake-up; five times as long at rest while it listens."""
     listen: bool = True
     """False: poll only, for a database behind a transaction pooler."""
     most_prefetched: int = 4000

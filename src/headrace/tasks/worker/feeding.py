@@ -27,6 +27,8 @@ TASKS_CHANNEL, CANCEL_CHANNEL = "headrace_tasks", "headrace_cancel"
 # A worker that has been busy for this long needs no wake-up calls: submitters are spared them.
 _BUSY_AFTER_S = 0.5
 _FIRST_PATIENCE_S = 0.002
+# A worker at rest that gets notifications polls this many times less often: only what no notification announces waits.
+_LISTENING_POLL_FACTOR = 5
 _AFTER_FAILURE_SECONDS = 0.3
 _AFTER_REFUSAL_SECONDS = 2.0
 # How long a stop waits for a claim under way; one that takes longer is left to the reaper.
@@ -204,7 +206,8 @@ class Feeder:
             # moment: poll again soon, and then less and less often.
             self._patience = _FIRST_PATIENCE_S
             return
-        self._patience = min(self._patience * 2, self._config.poll_every.total_seconds())
+        longest = self._config.poll_every.total_seconds() * (_LISTENING_POLL_FACTOR if self._asleep else 1)
+        self._patience = min(self._patience * 2, longest)
         due = self._claimer.next_due
         pause = self._patience if due is None else min(self._patience, max(0.001, due - time.monotonic()))
         with suppress(TimeoutError):

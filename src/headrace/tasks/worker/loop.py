@@ -40,7 +40,7 @@ log = logs.get(__name__)
 
 # How often the lease and the deadlines of what runs are watched; and the lease while nothing runs.
 _TICK_S = 0.05
-_IDLE_TICK_S = 0.5
+_IDLE_TICK_S = 1.0
 # No-op handlers never wait: after this many in a row the loop gets a turn, so that claims and writes continue.
 _TURNS = 100
 # How long a worker that stops waits for ends that are blocked, once all else is over.
@@ -99,7 +99,6 @@ class Worker:
         self._reporter: LeaseReporter
         self._starts = Starts(self._load, lambda: self._reporter)
         self._lease_lost = asyncio.Event()
-        self._began = asyncio.Event()  # something runs again
 
     @property
     def running(self) -> int:
@@ -317,7 +316,6 @@ class Worker:
         run.begin()
         run.waiting = task_type.isolation == "process"
         self._load.begin(run)
-        self._began.set()
         self.figures.began(claimed.task_type)
         return run
 
@@ -357,10 +355,9 @@ class Worker:
         if self._load.runs or self._load.prefetched:
             await asyncio.sleep(_TICK_S)
             return
-        self._began.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(min(_IDLE_TICK_S, self._heartbeat.margin.total_seconds() / 2)):
-                await self._began.wait()
+                await self._load.running.wait()
 
     def _drop_lease(self) -> None:
         """The lease is over, or will be in a moment: nothing that was claimed is ours any more."""

@@ -62,6 +62,7 @@ class Load:
         self._by_type = {name: slots for slots in self.slots.values() for name in slots.types}
         # By claim, not by task: after a lost lease the next attempt may begin here before the last one has stopped.
         self.runs: dict[tuple[int, int], Run] = {}
+        self.running = asyncio.Event()  # set while there are runs: an idle worker's loops sleep
 
     def __iter__(self) -> Iterator[Slots]:
         return iter(self.slots.values())
@@ -81,12 +82,15 @@ class Load:
     def begin(self, run: Run) -> None:
         self.runs[run.claimed.seq, run.claimed.attempt] = run
         self.of(run.claimed.task_type).running += 1
+        self.running.set()
 
     def end(self, run: Run, seconds: float) -> None:
         del self.runs[run.claimed.seq, run.claimed.attempt]
         slots = self.of(run.claimed.task_type)
         slots.running -= 1
         slots.learn(seconds)
+        if not self.runs:
+            self.running.clear()
 
     def add(self, tasks: Iterable[Claimed]) -> None:
         for each in tasks:

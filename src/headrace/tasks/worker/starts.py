@@ -27,6 +27,7 @@ class Starts:
 
     async def run(self) -> None:
         while True:
+            await self._load.running.wait()
             await asyncio.sleep(_EVERY_SECONDS)
             try:
                 await self._show()
