@@ -42,6 +42,28 @@ COMMENT ON COLUMN headrace.account_deletions.attempt IS 'Counts who took it on; 
 COMMENT ON COLUMN headrace.account_deletions.next_try_at IS 'Not before this time; while a process carries it out, its lease ends here.';
 COMMENT ON COLUMN headrace.account_deletions.obstacle IS 'Why the last attempt did not come to the end.';
 
+CREATE TABLE headrace.account_links (
+  id varchar(64) NOT NULL,
+  user_id varchar(64) NOT NULL,
+  purpose varchar(32) NOT NULL,
+  token_hash bytea NOT NULL,
+  email varchar(255) NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  expires_at timestamptz NOT NULL,
+  CONSTRAINT account_links_pkey PRIMARY KEY (id),
+  CONSTRAINT uk_account_links_token_hash UNIQUE (token_hash),
+  CONSTRAINT fk_account_links_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id) ON DELETE CASCADE,
+  CONSTRAINT ck_account_links_expires_at CHECK ((expires_at > created_at)),
+  CONSTRAINT ck_account_links_purpose CHECK ((purpose IN ('PASSWORD_RESET', 'EMAIL_CHANGE'))),
+  CONSTRAINT ck_account_links_token_hash CHECK ((octet_length(token_hash) = 32))
+);
+CREATE INDEX idx_account_links_created_at ON headrace.account_links USING btree (created_at);
+CREATE INDEX idx_account_links_user_id_created_at ON headrace.account_links USING btree (user_id, created_at DESC);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.account_links TO headrace_app;
+COMMENT ON TABLE headrace.account_links IS 'Links sent by e-mail, each for one use; the token itself is only in the e-mail. A used link is deleted.';
+COMMENT ON COLUMN headrace.account_links.token_hash IS 'SHA-256 of the token.';
+COMMENT ON COLUMN headrace.account_links.email IS 'Where it was sent; for EMAIL_CHANGE the address to be confirmed.';
+
 CREATE TABLE headrace.api_keys (
   id varchar(64) NOT NULL,
   user_id varchar(64) NOT NULL,
@@ -627,6 +649,18 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.rate_limits TO headrace_app;
 COMMENT ON TABLE headrace.rate_limits IS 'Rate limits over all API processes (GCRA).';
 COMMENT ON COLUMN headrace.rate_limits.tat IS 'Theoretical arrival time: when the bucket will be empty again. In the past: as good as no row.';
 
+CREATE TABLE headrace.recovery_codes (
+  user_id varchar(64) NOT NULL,
+  code_hash bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT recovery_codes_pkey PRIMARY KEY (user_id, code_hash),
+  CONSTRAINT fk_recovery_codes_second_factors_user_id FOREIGN KEY (user_id) REFERENCES headrace.second_factors(user_id) ON DELETE CASCADE,
+  CONSTRAINT ck_recovery_codes_code_hash CHECK ((octet_length(code_hash) = 32))
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.recovery_codes TO headrace_app;
+COMMENT ON TABLE headrace.recovery_codes IS 'Codes that replace the second factor once; a used code is deleted.';
+COMMENT ON COLUMN headrace.recovery_codes.code_hash IS 'SHA-256 of the code, which has 80 random bits.';
+
 CREATE TABLE headrace.relays (
   id varchar(64) NOT NULL,
   host varchar(255) NOT NULL,
@@ -855,6 +889,18 @@ CREATE TABLE headrace.schema_migrations (
 GRANT SELECT ON headrace.schema_migrations TO headrace_app;
 COMMENT ON TABLE headrace.schema_migrations IS 'Which migrations this database has; written by headrace migrate.';
 COMMENT ON COLUMN headrace.schema_migrations.needs IS 'The migration that programs must know to run after this one.';
+
+CREATE TABLE headrace.second_factors (
+  user_id varchar(64) NOT NULL,
+  sealed_secret text NOT NULL,
+  last_step bigint NOT NULL DEFAULT 0,
+  created_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT second_factors_pkey PRIMARY KEY (user_id),
+  CONSTRAINT fk_second_factors_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id) ON DELETE CASCADE
+) WITH (fillfactor=85);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.second_factors TO headrace_app;
+COMMENT ON TABLE headrace.second_factors IS 'TOTP secrets (RFC 6238), encrypted. In use when users.second_factor_at is set; before that they wait for the first code.';
+COMMENT ON COLUMN headrace.second_factors.last_step IS 'The time step of the last accepted code: no code is accepted twice.';
 
 CREATE TABLE headrace.sessions (
   id varchar(64) NOT NULL,
@@ -1554,6 +1600,7 @@ CREATE TABLE headrace.users (
   updated_at timestamptz NOT NULL DEFAULT now(),
   deleted_at timestamptz,
   last_login_at timestamptz,
+  second_factor_at timestamptz,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT uk_users_wechat_openid UNIQUE (wechat_openid),
   CONSTRAINT ck_users_credential CHECK ((((username IS NOT NULL) AND (password_hash IS NOT NULL)) OR (wechat_openid IS NOT NULL) OR (status = 'DELETED'))),
@@ -1566,6 +1613,7 @@ CREATE TABLE headrace.users (
 );
 CREATE INDEX idx_users_admins ON headrace.users USING btree (created_at DESC, id DESC) WHERE (role = 'ADMIN');
 CREATE INDEX idx_users_created_at ON headrace.users USING btree (created_at DESC, id DESC);
+CREATE INDEX idx_users_email ON headrace.users USING btree (lower(email)) WHERE (email IS NOT NULL);
 CREATE INDEX idx_users_status_created_at ON headrace.users USING btree (status, created_at DESC);
 CREATE UNIQUE INDEX idx_users_username ON headrace.users USING btree (lower(username));
 CREATE TRIGGER tr_users_keep_system BEFORE DELETE ON headrace.users FOR EACH ROW WHEN ((old.id = 'u_00000000000000000000000000')) EXECUTE FUNCTION headrace.refuse_deleting_system_user();
@@ -1575,6 +1623,7 @@ COMMENT ON TABLE headrace.users IS 'People, and the product itself (u_ and 26 ze
 COMMENT ON COLUMN headrace.users.username IS 'Unique whatever the case. Null for a WeChat user and for a deleted one.';
 COMMENT ON COLUMN headrace.users.password_hash IS 'Argon2id in PHC form. ! is no password at all.';
 COMMENT ON COLUMN headrace.users.version IS 'Optimistic lock, and the ETag.';
+COMMENT ON COLUMN headrace.users.second_factor_at IS 'When the second factor was turned on; NULL: a login takes the password alone.';
 
 CREATE TABLE headrace.webhook_deliveries (
   id bigint NOT NULL DEFAULT nextval('headrace.webhook_deliveries_id_seq'::regclass),

@@ -368,6 +368,8 @@ async def test_no_name_password_or_address_is_in_the_deletions_events(
 SEEN_TO = {
     "sessions": "accounts.credentials",
     "api_keys": "accounts.credentials",
+    "account_links": "accounts.credentials",
+    "second_factors": "accounts.credentials",
     "idempotency_keys": "accounts.credentials",
     "tasks": "tasks.erase",
     "bulk_actions": "bulk_actions",

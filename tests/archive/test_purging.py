@@ -37,6 +37,7 @@ async def test_old_rows_go_in_batches_and_new_ones_stay(db: Database) -> None:
         "rate_limits": 1,
         "login_failures": 1,
         "sessions": 1,
+        "account_links": 0,
         "locks": 1,
         "deleted_schedules": 0,
         "deleted_tasks": 0,

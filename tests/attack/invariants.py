@@ -128,6 +128,23 @@ ACCOUNTS = [
         """,
     ),
     Invariant(
+        "who has a second factor has its secret, and who is gone has neither it nor links",
+        ("users", "second_factors", "recovery_codes", "account_links"),
+        """
+        SELECT u.id, u.status, 'without its secret' AS fault
+        FROM headrace.users AS u
+        WHERE u.second_factor_at IS NOT NULL AND u.id NOT IN (SELECT user_id FROM headrace.second_factors)
+        UNION ALL
+        SELECT u.id, u.status, 'left behind'
+        FROM headrace.users AS u
+        JOIN (
+          SELECT user_id FROM headrace.second_factors UNION ALL SELECT user_id FROM headrace.recovery_codes
+          UNION ALL SELECT user_id FROM headrace.account_links
+        ) AS credential ON credential.user_id = u.id
+        WHERE u.status = 'DELETED'
+        """,
+    ),
+    Invariant(
         "the deletion of an account and the account tell the same",
         ("account_deletions", "users", "outbox_events"),
         """

@@ -20,6 +20,9 @@ PUBLIC = {
     "POST /v1/auth/register": "nobody has an account before",
     "POST /v1/auth/login": "it gives the credential",
     "POST /v1/auth/wechat": "it gives the credential",
+    "POST /v1/auth/password/forgot": "who forgot it has no session; the answer is always the same",
+    "POST /v1/auth/password/reset": "the token of the e-mail is the credential",
+    "POST /v1/auth/email/confirm": "the token of the e-mail is the credential",
     "GET /v1/content/{token}": "the token is the credential: signed, for one file, until it expires",
     "GET /v1/capabilities": "what everybody may know of this deployment",
     "GET /v1/plans": "prices are seen before there is an account",
@@ -57,6 +60,12 @@ NEEDS = {
     "POST /v1/auth/logout": SESSION,
     "POST /v1/auth/password": SESSION,
     "POST /v1/me/deletion": SESSION,
+    "POST /v1/me/email": SESSION,
+    "GET /v1/me/second-factor": ANY,
+    "POST /v1/me/second-factor": SESSION,
+    "POST /v1/me/second-factor/enable": SESSION,
+    "POST /v1/me/second-factor/disable": SESSION,
+    "POST /v1/me/second-factor/recovery-codes": SESSION,
     "POST /v1/assets/{asset_id}/links": Scope.FILES_READ,  # to read is what it allows
     "POST /v1/tasks/{task_id}/result/links": Scope.TASKS_READ,
     "POST /v1/assets/{asset_id}/detect": Scope.TASKS_WRITE,  # it makes a task

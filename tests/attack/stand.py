@@ -111,7 +111,12 @@ async def _quoted(world: World) -> Sent:
     return Sent(body={"asset_ids": [await world.asset()]})
 
 
+async def _forgotten(_world: World) -> Sent:
+    return Sent(body={"login": "ada"})
+
+
 MORE_RECIPES = {
+    "POST /v1/auth/password/forgot": _forgotten,
     "GET /v1/tasks/bulk/{task_id}": _bulk,
     "POST /v1/locks/renew": _locked,
     "POST /v1/schedules/preview": _preview,

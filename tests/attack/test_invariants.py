@@ -181,6 +181,7 @@ DAMAGE = {
         VALUES ('ses_1', 'u_gone', sha256(''), now() + interval '1 day');
         INSERT INTO users (id, status, username, password_hash) VALUES ('u_gone', 'SUSPENDED', 'gone', '!')
         """,
+    "who has a second factor has its secret": "UPDATE users SET second_factor_at = now() WHERE username IS NOT NULL",
     "the deletion of an account": """
         INSERT INTO account_deletions (id, user_id, requested_by, status_before, due_at, next_try_at)
         SELECT 'del_1', id, id, 'ACTIVE', now(), now() FROM users

@@ -55,6 +55,10 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
         "wechatpay_private_key_file": "key.pem",
     },
     "wechat_app_secret": {"wechat_app_id": "wx1"},
+    "smtp_host": {"smtp_from": "a@b.example"},
+    "smtp_from": {"smtp_host": "smtp.example.org"},
+    "smtp_username": {"smtp_password": "s"},
+    "smtp_password": {"smtp_username": "u"},
     "archive_s3_access_key": {"archive_s3_secret_key": "s"},
     "archive_s3_secret_key": {"archive_s3_access_key": "a"},
     "files_s3_access_key": {"files_s3_secret_key": "s"},
@@ -64,6 +68,10 @@ FELLOWS: Mapping[str, Mapping[str, str]] = {
 NOT_VALUES = {
     *(
         "HEADRACE_DATABASE_URL",
+        "HEADRACE_API_PUBLIC_URL",
+        "headrace admin reset-password",
+        "starttls",
+        "tls",
         "HEADRACE_DATABASE_OWNER_URL",
         "HEADRACE_SECRET_KEY",
         "headrace webhooks rotate-keys",

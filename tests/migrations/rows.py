@@ -39,6 +39,16 @@ ROWS: dict[str, Values] = {
         "expires_at": datetime(2100, 1, 1, tzinfo=UTC),
     },
     "api_keys": {"id": "key_1", "user_id": USER, "name": "ci", "key_hash": bytes(32), "key_hint": "…q7x2"},
+    "account_links": {
+        "id": "lnk_1",
+        "user_id": USER,
+        "purpose": "PASSWORD_RESET",
+        "token_hash": bytes(32),
+        "email": "ada@example.org",
+        "expires_at": datetime(2100, 1, 1, tzinfo=UTC),
+    },
+    "second_factors": {"user_id": USER, "sealed_secret": "sealed"},
+    "recovery_codes": {"user_id": USER, "code_hash": bytes(32)},
     "login_throttles": {"subject": "account:ada", "first_failed_at": NOW, "last_failed_at": LATER},
     "account_deletions": {
         "id": "del_1",

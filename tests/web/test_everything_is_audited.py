@@ -1,8 +1,10 @@
 """A-04: every route that changes something leaves an event. A new one that nobody has written down here fails."""
 
 import asyncio
+import base64
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -18,6 +20,7 @@ import httpx2
 from fastapi import FastAPI
 
 from headrace import ids, settings
+from headrace.accounts import tokens, totp
 from headrace.admin.bulk.execution import add_handlers as add_bulk
 from headrace.admin.maintenance import QUEUE
 from headrace.assembly.api import application
@@ -282,6 +285,69 @@ async def _(world: World) -> Sent:
 @recipe("PATCH /v1/me")
 async def _(world: World) -> Sent:
     return Sent(body={"mobile": "+49 30 1234567"}, token=(await world.session())[0])
+
+
+async def _link(world: World, purpose: str) -> str:
+    """The token of a link that was sent by e-mail."""
+    token = tokens.new(tokens.LINK)
+    await world.db.fetch_alone(
+        "INSERT INTO headrace.account_links (id, user_id, purpose, token_hash, email, expires_at) "
+        "VALUES ($1, $2, $3, $4, 'ada@example.org', now() + interval '1 hour') RETURNING 1",
+        ids.new("lnk"),
+        (await world.user())["id"],
+        purpose,
+        tokens.digest(token),
+    )
+    return token
+
+
+@recipe("POST /v1/auth/password/reset")
+async def _(world: World) -> Sent:
+    return Sent(body={"token": await _link(world, "PASSWORD_RESET"), "new_password": f"{PASSWORD} 2"})
+
+
+@recipe("POST /v1/auth/email/confirm")
+async def _(world: World) -> Sent:
+    return Sent(body={"token": await _link(world, "EMAIL_CHANGE")})
+
+
+@recipe("POST /v1/me/email")
+async def _(world: World) -> Sent:
+    return Sent(body={"email": "ada@example.org", "password": PASSWORD}, token=(await world.session())[0])
+
+
+async def _first_code(world: World, token: str) -> dict[str, str]:
+    made = (await world.send("POST", "/v1/me/second-factor", {"password": PASSWORD}, token=token)).json()
+    return {"code": totp.code_of(base64.b32decode(made["secret"]), totp.step_of(time.time()))}
+
+
+async def _second_factor(world: World) -> tuple[str, str, str]:
+    """A session, its user's id, and a recovery code."""
+    token, user = await world.session()
+    on = await world.send("POST", "/v1/me/second-factor/enable", await _first_code(world, token), token=token)
+    return token, user["id"], on.json()["recovery_codes"][0]
+
+
+@recipe("POST /v1/me/second-factor")
+async def _(world: World) -> Sent:
+    return Sent(body={"password": PASSWORD}, token=(await world.session())[0])
+
+
+@recipe("POST /v1/me/second-factor/enable")
+async def _(world: World) -> Sent:
+    token, _ = await world.session()
+    return Sent(body=await _first_code(world, token), token=token)
+
+
+@recipe("POST /v1/me/second-factor/disable", "POST /v1/me/second-factor/recovery-codes")
+async def _(world: World) -> Sent:
+    token, _, code = await _second_factor(world)
+    return Sent(body={"password": PASSWORD, "code": code}, token=token)
+
+
+@recipe("DELETE /v1/admin/users/{user_id}/second-factor")
+async def _(world: World) -> Sent:
+    return Sent({"user_id": (await _second_factor(world))[1]})
 
 
 @recipe("DELETE /v1/sessions")
@@ -674,6 +740,7 @@ async def _(world: World) -> Sent:
 
 
 NOT_CHANGES: dict[str, str] = {
+    "POST /v1/auth/password/forgot": "answered before anything is looked up: tests/accounts/test_recovery.py",
     "POST /v1/uploads": "nothing is a file before it is complete, and that is told",
     "PUT /v1/uploads/{upload_id}/parts/{number}": "a part of what is not a file yet",
     "POST /v1/uploads/{upload_id}/links": "the same; only the storage takes these",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Literal
 
 from headrace.cpus import available_cpus
 from headrace.edge.limits import LimitConfig
@@ -55,6 +56,33 @@ class WeChatConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MailConfig:
+    """The SMTP server, and the address of the console that links lead to."""
+
+    host: str
+    sender: str
+    console_url: str
+    port: int = 587
+    security: Literal["starttls", "tls", "none"] = "starttls"
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    timeout: timedelta = timedelta(seconds=15)
+    retry_delays: tuple[timedelta, ...] = (timedelta(seconds=5), timedelta(seconds=30))
+    max_waiting: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LinkConfig:
+    """Links that are sent by e-mail."""
+
+    lifetime: timedelta = timedelta(minutes=30)
+    # For one user; more requests send nothing.
+    max_per_hour: int = 3
+    # Per address of the client, before anything is looked up.
+    limit: LimitConfig = field(default_factory=lambda: LimitConfig(per_minute=2, burst=10))
+
+
+@dataclass(frozen=True, slots=True)
 class DeletionConfig:
     """How accounts are deleted."""
 
@@ -76,4 +104,6 @@ class AccountsConfig:
     sessions: SessionConfig = SessionConfig()
     throttle: ThrottleConfig = ThrottleConfig()
     deletion: DeletionConfig = DeletionConfig()
+    links: LinkConfig = field(default_factory=LinkConfig)
+    mail: MailConfig | None = None
     wechat: WeChatConfig | None = None

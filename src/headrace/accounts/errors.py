@@ -2,13 +2,14 @@
 
 NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound · DeletionNotFound
 Invalid          InvalidUsername · InvalidEmail · InvalidMobile · InvalidPassword · WrongPassword · InvalidScopes
-                 InvalidExpiry · InvalidWeChatCode
+                 InvalidExpiry · InvalidWeChatCode · InvalidLink · WrongCode · InvalidLink · WrongCode
 Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword · DeletionPending · DeletionStarted
+                 SecondFactorOn · SecondFactorOff
 Denied           RegistrationClosed · AccountSuspended · AccountBeingDeleted · CsrfFailed · SessionNeeded
-                 WeChatBlocked · WeChatOff
-  Unauthenticated  BadCredentials
-Exhausted        LoginPaused
-Unavailable      PasswordsBusy · WeChatUnavailable
+                 WeChatBlocked · WeChatOff · MailOff
+  Unauthenticated  BadCredentials · SecondFactorNeeded
+Exhausted        LoginPaused · TooManyApiKeys · TooManyLinks
+Unavailable      PasswordsBusy · WeChatUnavailable · MailBusy
 """
 
 from headrace.errors import Conflict, Denied, Exhausted, Invalid, NotFound, Unauthenticated, Unavailable
@@ -192,3 +193,51 @@ class TooManyApiKeys(Exhausted):
     """You have the maximum number of API keys: revoke some first."""
 
     code = "too_many_api_keys"
+
+
+class InvalidLink(Invalid):
+    """This link has expired or was used: ask for a new one."""
+
+    code = "invalid_link"
+
+
+class WrongCode(Invalid):
+    """This code is wrong or was used: take the present one from your authenticator, or a recovery code."""
+
+    code = "wrong_code"
+
+
+class SecondFactorNeeded(Unauthenticated):
+    """This account has a second factor: send the `code` of your authenticator, or a recovery code, as well."""
+
+    code = "second_factor_needed"
+
+
+class SecondFactorOn(Conflict):
+    """The second factor is already on: turn it off first."""
+
+    code = "second_factor_on"
+
+
+class SecondFactorOff(Conflict):
+    """The second factor is not on."""
+
+    code = "second_factor_off"
+
+
+class MailOff(Denied):
+    """No e-mail is sent here: ask an administrator to reset your password (`headrace admin reset-password`)."""
+
+    code = "mail_off"
+
+
+class MailBusy(Unavailable):
+    """Too many e-mails wait to be sent; try again in a minute."""
+
+    code = "mail_busy"
+
+
+class TooManyLinks(Exhausted):
+    """Too many e-mails were sent for this account: open the last one, or wait an hour."""
+
+    code = "too_many_links"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace import audit, logs
-from headrace.accounts import registration, rules, sessions, throttle
+from headrace.accounts import registration, rules, second_factor, sessions, throttle
 from headrace.accounts.deletion import service as deletion_service
 from headrace.accounts.errors import (
     AccountBeingDeleted,
@@ -17,7 +17,9 @@ from headrace.accounts.errors import (
     BadCredentials,
     LoginPaused,
     PasswordsBusy,
+    SecondFactorNeeded,
     WeChatOff,
+    WrongCode,
 )
 from headrace.accounts.model import Deletion, LoggedIn, User
 from headrace.accounts.newcomers import welcome
@@ -48,13 +50,15 @@ async def log_in(
     *,
     username: str,
     password: str,
+    code: str | None = None,
     keep_account: bool = False,
     now: datetime | None = None,
 ) -> LoggedIn:
-    """Log in with a name and a password; ``keep_account`` undoes a waiting deletion.
+    """Log in with a name, a password, and the second factor's code; ``keep_account`` undoes a waiting deletion.
 
     ``BadCredentials`` for an unknown name and a wrong password alike, after the same work; ``LoginPaused`` before any
-    work; ``AccountSuspended`` and ``AccountBeingDeleted`` only after a correct password.
+    work; ``SecondFactorNeeded``, ``WrongCode``, ``AccountSuspended`` and ``AccountBeingDeleted`` only after a correct
+    password.
     """
     name = rules.fold(username.strip())
     user, attempt = await _begin(db, accounts, who, name, now)
@@ -65,12 +69,15 @@ async def log_in(
             await throttle.take_back(tx, attempt)
         raise
     async with db.transaction() as tx:
-        if keep_account and checked.user is not None and checked.right:
-            await _keep(tx, who, checked.user, now)
-        if (logged_in := await _enter(tx, accounts, who, checked, attempt, now)) is not None:
-            return logged_in
-        error, reason = await _refusal(tx, checked)
-        await _record_failure(tx, who, user, name, reason=reason, pause=attempt.pause_seconds)
+        factor = await _refusal_of_factor(tx, accounts, checked, code, attempt, now)
+        if factor is None:
+            if keep_account and checked.user is not None and checked.right:
+                await _keep(tx, who, checked.user, now)
+            if (logged_in := await _enter(tx, accounts, who, checked, attempt, now)) is not None:
+                return logged_in
+        error, reason = factor or await _refusal(tx, checked)
+        if not isinstance(error, SecondFactorNeeded):
+            await _record_failure(tx, who, user, name, reason=reason, pause=attempt.pause_seconds)
     raise error
 
 
@@ -105,6 +112,25 @@ async def _check(accounts: Accounts, user: User | None, password: str) -> _Check
         return _Checked(user, right, await accounts.passwords.hash(password))
     except PasswordsBusy:  # the next login rehashes it
         return _Checked(user, right)
+
+
+async def _refusal_of_factor(
+    tx: Tx, accounts: Accounts, checked: _Checked, code: str | None, attempt: throttle.Attempt, now: datetime | None
+) -> tuple[HeadraceError, str] | None:
+    """The refusal for a missing or wrong code; None if the account has no second factor or the code is right."""
+    user = checked.user
+    if user is None or not checked.right or user.second_factor_at is None:
+        return None
+    if not code:
+        # Uncounted, but earlier failures stay: who has the password must not clear the count between two codes.
+        await throttle.take_back(tx, attempt)
+        return SecondFactorNeeded(), "second_factor_needed"
+    await store.lock_user(tx, user.id)  # before the factor, as where it is turned off
+    return (
+        None
+        if await second_factor.accept(tx, accounts, user, code, now=now)
+        else (WrongCode(field="code"), "wrong_code")
+    )
 
 
 async def _enter(

@@ -38,6 +38,7 @@ class User:
     updated_at: datetime
     deleted_at: datetime | None
     last_login_at: datetime | None
+    second_factor_at: datetime | None
     password_hash: str | None = field(repr=False)
     wechat_openid: str | None = field(repr=False)
 
@@ -108,6 +109,29 @@ class ApiKeyMade:
 
     api_key: ApiKey
     key: str = field(repr=False)
+
+
+class LinkPurpose(StrEnum):
+    PASSWORD_RESET = "PASSWORD_RESET"  # noqa: S105 - a purpose
+    EMAIL_CHANGE = "EMAIL_CHANGE"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link that was sent by e-mail, without its token."""
+
+    id: str
+    user_id: UserId
+    purpose: LinkPurpose
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewSecondFactor:
+    """A secret that waits for its first code; shown only now."""
+
+    secret: str = field(repr=False)
+    uri: str = field(repr=False)
 
 
 class DeletionStatus(StrEnum):

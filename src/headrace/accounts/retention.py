@@ -1,9 +1,10 @@
-"""Retention of accounts: old login failures and ended sessions."""
+"""Retention of accounts: old login failures, ended sessions, expired links."""
 
 from collections.abc import Sequence
 from functools import partial
 
 from headrace.accounts.config import ThrottleConfig
+from headrace.accounts.password_reset import forget_links
 from headrace.accounts.sessions import forget_sessions
 from headrace.accounts.throttle import forget_failures
 from headrace.database import Tx
@@ -11,7 +12,11 @@ from headrace.purging import Purge
 
 
 def purges(throttle: ThrottleConfig) -> Sequence[Purge]:
-    return Purge("login_failures", partial(_forget_failures, throttle)), Purge("sessions", _forget_sessions)
+    return (
+        Purge("login_failures", partial(_forget_failures, throttle)),
+        Purge("sessions", _forget_sessions),
+        Purge("account_links", _forget_links),
+    )
 
 
 async def _forget_failures(throttle: ThrottleConfig, tx: Tx, limit: int) -> int:
@@ -20,3 +25,7 @@ async def _forget_failures(throttle: ThrottleConfig, tx: Tx, limit: int) -> int:
 
 async def _forget_sessions(tx: Tx, limit: int) -> int:
     return await forget_sessions(tx, limit=limit)
+
+
+async def _forget_links(tx: Tx, limit: int) -> int:
+    return await forget_links(tx, limit=limit)

@@ -2,7 +2,7 @@
 
 import difflib
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -67,9 +67,25 @@ class RegisterIn(_Body):
     email: Email | None = None
 
 
+Code = Annotated[
+    SecretStr,
+    Field(
+        min_length=1,
+        max_length=64,
+        description="The present code of the authenticator app, or an unused recovery code.",
+        examples=["123456"],
+    ),
+]
+MailLanguage = Annotated[Literal["en", "zh"], Field(description="The language of the e-mail.")]
+LinkToken = Annotated[
+    SecretStr, Field(min_length=1, max_length=256, description="The token of the link in the e-mail.")
+]
+
+
 class LoginIn(_Body):
     username: Annotated[Text, Field(min_length=1, max_length=256, examples=["ada"])]
     password: Password
+    code: Annotated[Code | None, Field(description="For an account with a second factor.")] = None
     keep_account: KeepAccount = False
 
 
@@ -81,6 +97,40 @@ class WeChatIn(_Body):
 class PasswordIn(_Body):
     current_password: Password
     new_password: Password
+
+
+class ForgottenPasswordIn(_Body):
+    login: Annotated[Text, Field(min_length=1, max_length=256, description="The username or the e-mail address.")]
+    language: MailLanguage = "en"
+
+
+class ResetByLinkIn(_Body):
+    token: LinkToken
+    new_password: Password
+
+
+class EmailIn(_Body):
+    email: Annotated[Email | None, Field(description="Null removes it.")]
+    password: Password
+    language: MailLanguage = "en"
+
+
+class ConfirmEmailIn(_Body):
+    token: LinkToken
+    language: MailLanguage = "en"
+
+
+class SecondFactorIn(_Body):
+    password: Password
+
+
+class CodeIn(_Body):
+    code: Code
+
+
+class PasswordAndCodeIn(_Body):
+    password: Password
+    code: Code
 
 
 class ProfileIn(_Body):
@@ -158,6 +208,9 @@ class UserOut(BaseModel):
     created_at: datetime = Field(examples=[_AT])
     updated_at: datetime = Field(examples=[_AT])
     last_login_at: datetime | None = Field(examples=[_AT])
+    second_factor_at: datetime | None = Field(
+        default=None, description="When the second factor was turned on; null without one.", examples=[None]
+    )
 
     @classmethod
     def of(cls, user: User) -> Self:
@@ -185,6 +238,39 @@ class MeOut(BaseModel):
     api_key_id: str | None = Field(description="Null for a session.", examples=[None])
     scopes: list[str] | None = Field(description="The scopes of the API key; null for a session, which is not limited.")
     csrf_token: str | None = Field(description="The value for `X-CSRF-Token` in a browser; null for an API key.")
+
+
+class EmailChangeOut(BaseModel):
+    """The user, and where a link was sent."""
+
+    user: UserOut
+    sent_to: str | None = Field(
+        description="The address with the link to confirm it; null if the address is changed already.",
+        examples=["ada@example.net"],
+    )
+
+
+class SecondFactorOut(BaseModel):
+    """The second factor of an account."""
+
+    enabled_at: datetime | None = Field(description="Null: off.", examples=[_AT])
+    recovery_codes: int = Field(description="The number of unused recovery codes.", examples=[10])
+
+
+class NewSecondFactorOut(BaseModel):
+    """A secret for an authenticator app, shown only now. It counts once a code of it was sent to `enable`."""
+
+    secret: str = Field(description="In Base32.", examples=["JBSWY3DPEHPK3PXP"])
+    uri: str = Field(description="The same for apps.", examples=["otpauth://totp/Headrace:ada?secret=…"])
+    qr_code: str | None = Field(
+        description="`uri` as a QR code, a `data:` URL of a PNG; null where the extra `payments` is not installed."
+    )
+
+
+class RecoveryCodesOut(BaseModel):
+    """Recovery codes, shown only now. Each replaces the app once."""
+
+    recovery_codes: list[str] = Field(examples=[["k3vq-7a2m-x4pd-9h2c"]])
 
 
 class DeletionOut(BaseModel):

@@ -10,23 +10,29 @@ from headrace.accounts.authenticate import authenticator
 from headrace.accounts.config import AccountsConfig
 from headrace.accounts.newcomers import Welcome
 from headrace.accounts.passwords import Passwords
+from headrace.vault import derive_key
 
 if TYPE_CHECKING:
+    from headrace.accounts.mail import Mailer
     from headrace.accounts.wechat import WeChat
 
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Configuration, password threads and WeChat client; made by ``open_accounts``, closed by ``async with``."""
+    """Configuration, password threads, mailer, WeChat client; made by ``open_accounts``, closed by ``async with``."""
 
     config: AccountsConfig
     passwords: Passwords
     wechat: "WeChat | None"
     authenticate: Authenticate
     csrf_key: bytes = field(repr=False)
+    factor_key: bytes = field(repr=False)
+    mailer: "Mailer | None" = None
     welcomes: Sequence[Welcome] = ()
 
     async def close(self) -> None:
+        if self.mailer is not None:
+            await self.mailer.close()
         self.passwords.close()
         if self.wechat is not None:
             await self.wechat.close()
@@ -39,7 +45,7 @@ class Accounts:
 
 
 def open_accounts(config: AccountsConfig, *, secret: bytes, welcomes: Sequence[Welcome] = ()) -> Accounts:
-    """``secret`` is the deployment's: all its processes need the same, or their CSRF tokens differ."""
+    """``secret`` is the deployment's: all its processes need the same, for CSRF tokens and second factors."""
     csrf_key = tokens.csrf_key(secret)
     return Accounts(
         config=config,
@@ -47,6 +53,8 @@ def open_accounts(config: AccountsConfig, *, secret: bytes, welcomes: Sequence[W
         wechat=_wechat(config),
         authenticate=authenticator(config.sessions, csrf_key),
         csrf_key=csrf_key,
+        factor_key=derive_key(secret, "accounts.second_factors"),
+        mailer=_mailer(config),
         welcomes=welcomes,
     )
 
@@ -57,3 +65,11 @@ def _wechat(config: AccountsConfig) -> "WeChat | None":
     from headrace.accounts.wechat import WeChat  # imports an HTTP client, which is slow
 
     return WeChat(config.wechat)
+
+
+def _mailer(config: AccountsConfig) -> "Mailer | None":
+    if config.mail is None:
+        return None
+    from headrace.accounts.mail import Mailer  # imports the mail libraries, which most processes do not need
+
+    return Mailer(config.mail)

@@ -1,4 +1,4 @@
-"""Session tokens and API keys: 256 random bits, stored only as hashes."""
+"""Session tokens, API keys and tokens of links: 256 random bits, stored only as hashes."""
 
 import base64
 import hashlib
@@ -7,6 +7,7 @@ import secrets
 
 SESSION = "hrs_"
 API_KEY = "hrk_"
+LINK = "hrl_"
 
 
 def new(prefix: str) -> str:

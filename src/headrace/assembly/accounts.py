@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from headrace.accounts.config import (
     AccountsConfig,
     DeletionConfig,
+    MailConfig,
     PasswordConfig,
     SessionConfig,
     ThrottleConfig,
@@ -15,7 +16,8 @@ from headrace.billing.newcomers import grant_free_plan
 from headrace.settings import Settings
 
 
-def accounts_config(chosen: Settings) -> AccountsConfig:
+def accounts_config(chosen: Settings, *, url: str = "") -> AccountsConfig:
+    """``url`` is how browsers reach the console: links in e-mails begin with it."""
     return AccountsConfig(
         registration_open=chosen.registration == "open",
         passwords=PasswordConfig(
@@ -32,6 +34,7 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
             forget_after=chosen.login_forget_after,
         ),
         deletion=DeletionConfig(grace=chosen.account_deletion_grace),
+        mail=_mail_config(chosen, url),
         wechat=_wechat_config(chosen),
     )
 
@@ -39,6 +42,21 @@ def accounts_config(chosen: Settings) -> AccountsConfig:
 def newcomers() -> Sequence[Welcome]:
     """Called in this order, in the transaction in which a user is stored."""
     return (grant_free_plan,)
+
+
+def _mail_config(chosen: Settings, url: str) -> MailConfig | None:
+    if chosen.smtp_host is None or chosen.smtp_from is None:
+        return None
+    return MailConfig(
+        host=chosen.smtp_host,
+        sender=chosen.smtp_from,
+        console_url=str(chosen.api_public_url or url),
+        port=chosen.smtp_port,
+        security=chosen.smtp_security,
+        username=chosen.smtp_username,
+        password=None if chosen.smtp_password is None else chosen.smtp_password.get_secret_value(),
+        timeout=chosen.smtp_timeout,
+    )
 
 
 def _wechat_config(chosen: Settings) -> WeChatConfig | None:

@@ -52,7 +52,7 @@ async def application(
     connection = replace(deployment.app.for_role("api"), idle_in_transaction_timeout=patience)
     async with (
         await deployment.connect(connection) as db,
-        service.open_accounts(accounts_config(settings), secret=secret, welcomes=newcomers()) as known,
+        service.open_accounts(accounts_config(settings, url=url), secret=secret, welcomes=newcomers()) as known,
         open_payments(wechatpay_config(settings), order_config(settings)) as payments,
         live.open_watch(db) as watch,
         cache.open_configs(db) as held,

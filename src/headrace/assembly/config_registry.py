@@ -22,6 +22,7 @@ def offer(chosen: Settings) -> Offer:
             registration=chosen.registration,
             logins=["password", "wechat"] if chosen.wechat_app_id else ["password"],
             password_min_length=chosen.password_min_length,
+            mail=chosen.smtp_host is not None,
             deletion_grace_seconds=int(chosen.account_deletion_grace.total_seconds()),
         ),
         limits=Limits(

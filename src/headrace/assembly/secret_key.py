@@ -48,9 +48,10 @@ async def lost_key(chosen: Settings, db: Database) -> str | None:
             return None
     return (
         f"{file} is missing, but this database was used with a key: what was encrypted with that one (secrets of "
-        "webhooks, passwords of PDFs that wait, stored answers to repeated requests) cannot be read with another. Put "
-        "the file back, or set HEADRACE_SECRET_KEY to what it held; if it is lost, give each webhook a new secret "
-        "(`headrace webhooks rotate-secret`) and order locked PDFs again"
+        "webhooks, second factors, passwords of PDFs that wait, stored answers to repeated requests) cannot be read "
+        "with another. Put the file back, or set HEADRACE_SECRET_KEY to what it held; if it is lost, give each webhook "
+        "a new secret (`headrace webhooks rotate-secret`), turn second factors off (`headrace admin "
+        "disable-second-factor`) and order locked PDFs again"
     )
 
 

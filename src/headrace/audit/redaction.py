@@ -26,7 +26,9 @@ def _fields(*groups: str) -> frozenset[str]:
 # tasks and schedules (payload, data, result), which may hold anything; URLs of webhooks, which often are secrets; and
 # output of workers, which has its own logs.
 FIELDS: Mapping[ResourceType, frozenset[str]] = {
-    ResourceType.USER: _fields("id username status role version last_login_at created_at updated_at deleted_at"),
+    ResourceType.USER: _fields(
+        "id username status role version last_login_at second_factor_at created_at updated_at deleted_at"
+    ),
     ResourceType.SESSION: _fields("id user_id client_ip user_agent created_at last_seen_at expires_at revoked_at"),
     ResourceType.API_KEY: _fields(
         "id user_id name key_hint scopes expires_at last_used_at revoked_at created_at updated_at"

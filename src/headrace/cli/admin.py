@@ -49,6 +49,21 @@ def reset_password(username: Username, password_stdin: PasswordStdin = False, js
     _print_made(username, perform("admin", act)["password"], json=json)
 
 
+@app.command("disable-second-factor")
+def disable_second_factor(username: Username, json: Json = False) -> None:
+    """Turn a user's second factor off, when they lost their phone and their recovery codes."""
+
+    async def act(api: Api) -> Any:
+        user_id = str(await user_id_of(api, username))
+        return await api.ask("DELETE", path("admin", "users", user_id, "second-factor"))
+
+    user = perform("admin", act)
+    if json:
+        print_json(user)
+    else:
+        out.print(f"{username} logs in with the password alone.")
+
+
 def _print_made(username: str, password: str | None, *, json: bool) -> None:
     if json:
         print_json({"username": username, "password": password})

@@ -54,6 +54,11 @@ class Users(Verbs):
         body = given({"password": password})
         return _with_password(await self._change(path, version, safe=False, body=body))
 
+    async def disable_second_factor(self, user_id: str) -> User:
+        """Turn a user's second factor off, when they lost their phone and their recovery codes."""
+        path = f"{_USERS}/{part(user_id)}/second-factor"
+        return User.of(await self._connection.request("DELETE", path, safe=True))
+
     async def list(
         self, *, username: str | None = None, status: str | None = None, role: str | None = None
     ) -> AsyncGenerator[User, None]:

@@ -28,12 +28,20 @@ class Contact(_Value):
     url: HttpUrl | None = None
 
 
+class Legal(_Value):
+    """Pages that everybody can read before registration."""
+
+    terms: Annotated[HttpUrl | None, Field(description="The terms of use.")] = None
+    privacy: Annotated[HttpUrl | None, Field(description="The privacy notice.")] = None
+
+
 FeatureName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,63}$")]
 
 ANNOUNCEMENT: ConfigKey[Announcement | None] = ConfigKey(
     "announcement", Announcement | None, None, "A line that clients show to people.", public=True
 )
 CONTACT: ConfigKey[Contact] = ConfigKey("contact", Contact, Contact(), "Contact for help.", public=True)
+LEGAL: ConfigKey[Legal] = ConfigKey("legal", Legal, Legal(), "Links to the terms and the privacy notice.", public=True)
 FEATURES: ConfigKey[dict[str, bool]] = ConfigKey(
     "features",
     Annotated[dict[FeatureName, bool], Field(max_length=200)],
@@ -61,4 +69,4 @@ VIEWS: ConfigKey[list[SavedView]] = ConfigKey(
     "A user's saved pages of the console, with their filters.",
 )
 
-GENERAL: tuple[ConfigKey[Any], ...] = (ANNOUNCEMENT, CONTACT, FEATURES, VIEWS)
+GENERAL: tuple[ConfigKey[Any], ...] = (ANNOUNCEMENT, CONTACT, FEATURES, LEGAL, VIEWS)

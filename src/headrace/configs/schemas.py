@@ -82,6 +82,7 @@ class AccountsOffer(BaseModel):
     registration: Literal["open", "closed"]
     logins: list[Literal["password", "wechat"]] = Field(examples=[["password"]])
     password_min_length: int = Field(examples=[10])
+    mail: bool = Field(description="Whether a forgotten password can be reset by e-mail.", examples=[True])
     deletion_grace_seconds: int = Field(
         description="How long the deletion of an account can be undone.", examples=[604800]
     )

@@ -17,6 +17,7 @@ from headrace.settings.embedded_postgres import EmbeddedPostgresSettings
 from headrace.settings.files import FilesSettings
 from headrace.settings.general import GeneralSettings
 from headrace.settings.kinds import PREFIX
+from headrace.settings.mail import MailSettings
 from headrace.settings.metrics import MetricsSettings
 from headrace.settings.payments import PaymentsSettings
 from headrace.settings.relay import RelaySettings
@@ -47,6 +48,7 @@ class Settings(
     FilesSettings,
     AuditSettings,
     UserCapSettings,
+    MailSettings,
     AccountsSettings,
     MetricsSettings,
     WebhookSettings,

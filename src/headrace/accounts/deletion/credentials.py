@@ -8,7 +8,8 @@ from headrace.edge import stored_answers
 
 
 class ForgetCredentials:
-    """Deletes sessions with their addresses, API keys, counts of failed logins, and stored idempotent answers."""
+    """Deletes sessions with their addresses, API keys, links of e-mails, the second factor, counts of failed logins
+    and stored idempotent answers."""
 
     name = "accounts.credentials"
 

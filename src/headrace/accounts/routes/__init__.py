@@ -2,7 +2,7 @@
 
 from fastapi import Depends, Request
 
-from headrace.accounts.routes import admin, api_keys, auth, deletion, sessions
+from headrace.accounts.routes import admin, api_keys, auth, deletion, recovery, second_factor, sessions
 from headrace.accounts.service import Accounts
 from headrace.edge.bodies import body_at_most
 from headrace.edge.routing import Router
@@ -18,5 +18,14 @@ def create_router(accounts: Accounts) -> Router:
         request.state.accounts = accounts
 
     router = Router(prefix="/v1", dependencies=[Depends(give), Depends(body_at_most(_MAX_BODY_BYTES))])
-    router.include(auth.router, sessions.router, api_keys.router, deletion.router, admin.router, deletion.admin_router)
+    router.include(
+        auth.router,
+        recovery.router,
+        second_factor.router,
+        sessions.router,
+        api_keys.router,
+        deletion.router,
+        admin.router,
+        deletion.admin_router,
+    )
     return router

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Response
 
 from headrace.access import PreconditionFailed, Role
-from headrace.accounts import administration
+from headrace.accounts import administration, second_factor
 from headrace.accounts.errors import (
     CsrfFailed,
     DeletionPending,
@@ -151,6 +151,18 @@ async def reset_user_password(
     password = chosen or generate(deps.config.passwords)
     user = await administration.reset_password(db, deps, caller.who, user_id, password, expected=expected)
     return UserWithPasswordOut(user=_shown(response, user), password=None if chosen else password)
+
+
+@router.delete(
+    "/{user_id}/second-factor",
+    response_model=UserOut,
+    summary="Turn a user's second factor off",
+    responses=problems(UserNotFound, CsrfFailed),
+)
+async def disable_user_second_factor(user_id: str, caller: Admin, db: Db, response: Response) -> UserOut:
+    """Turn a user's second factor off, when they lost their phone and their recovery codes. Idempotent."""
+    async with db.transaction() as tx:
+        return _shown(response, await second_factor.turn_off_for(tx, caller.who, user_id))
 
 
 def _shown(response: Response, user: User) -> UserOut:

@@ -20,11 +20,13 @@ from headrace.accounts.errors import (
     NoPassword,
     PasswordsBusy,
     RegistrationClosed,
+    SecondFactorNeeded,
     SessionNeeded,
     UsernameTaken,
     WeChatBlocked,
     WeChatOff,
     WeChatUnavailable,
+    WrongCode,
     WrongPassword,
 )
 from headrace.accounts.model import LoggedIn
@@ -89,7 +91,15 @@ async def register(body: RegisterIn, who: Anyone, db: Db, deps: AccountsDep, onc
     "/auth/login",
     response_model=LoginOut,
     summary="Log in",
-    responses=problems(BadCredentials, AccountSuspended, AccountBeingDeleted, LoginPaused, PasswordsBusy),
+    responses=problems(
+        BadCredentials,
+        SecondFactorNeeded,
+        WrongCode,
+        AccountSuspended,
+        AccountBeingDeleted,
+        LoginPaused,
+        PasswordsBusy,
+    ),
 )
 async def log_in(
     body: LoginIn, who: Anyone, db: Db, deps: AccountsDep, request: Request, response: Response
@@ -99,7 +109,8 @@ async def log_in(
     Browsers get two cookies: the session, which scripts cannot read, and the CSRF token, which they send back as
     `X-CSRF-Token`. Programs take `token` from the body. After some failures for one account or from one address each
     further one begins a pause of up to five minutes: `login_paused` has it in `Retry-After`. An account with a pending
-    deletion answers `account_being_deleted`; `keep_account` undoes the deletion.
+    deletion answers `account_being_deleted`; `keep_account` undoes the deletion. An account with a second factor
+    answers `second_factor_needed`: send the same again with `code`.
     """
     logged_in = await login.log_in(
         db,
@@ -107,6 +118,7 @@ async def log_in(
         who,
         username=body.username,
         password=body.password.get_secret_value(),
+        code=body.code.get_secret_value() if body.code else None,
         keep_account=body.keep_account,
     )
     return _welcome(request, response, deps, logged_in)

@@ -141,7 +141,7 @@ async def complete(tx: Tx, deletion: Deletion) -> bool:
 BLANK = """
 UPDATE headrace.users
 SET status = 'DELETED', deleted_at = now(), role = 'USER', username = NULL, email = NULL, mobile = NULL,
-    wechat_openid = NULL, password_hash = NULL, last_login_at = NULL, version = version + 1
+    wechat_openid = NULL, password_hash = NULL, last_login_at = NULL, second_factor_at = NULL, version = version + 1
 WHERE id = $1 AND status = 'SUSPENDED'
 """
 
@@ -160,6 +160,8 @@ async def lock_user(tx: Tx, user_id: str) -> None:
 
 DELETE_SESSIONS = "DELETE FROM headrace.sessions WHERE user_id = $1"
 DELETE_API_KEYS = "DELETE FROM headrace.api_keys WHERE user_id = $1"
+DELETE_LINKS = "DELETE FROM headrace.account_links WHERE user_id = $1"
+DELETE_SECOND_FACTOR = "DELETE FROM headrace.second_factors WHERE user_id = $1"
 # Subjects end with the typed name in lower case; those of known networks have the network before it.
 DELETE_THROTTLES = """
 DELETE FROM headrace.login_throttles AS throttle USING (SELECT username FROM headrace.users WHERE id = $1) AS person
@@ -176,7 +178,14 @@ WHERE scope = 'accounts.register' AND user_id IS NULL AND response_json ->> 'id'
 
 async def delete_credentials(tx: Tx, user_id: str) -> int:
     """Delete all credentials of the user; returns the number of rows."""
-    statements = (DELETE_SESSIONS, DELETE_API_KEYS, DELETE_THROTTLES, DELETE_REGISTRATION)
+    statements = (
+        DELETE_SESSIONS,
+        DELETE_API_KEYS,
+        DELETE_LINKS,
+        DELETE_SECOND_FACTOR,
+        DELETE_THROTTLES,
+        DELETE_REGISTRATION,
+    )
     return sum([await tx.count(statement, user_id) for statement in statements])
 
 

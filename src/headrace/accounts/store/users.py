@@ -14,7 +14,7 @@ from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
 COLUMNS = """id, username, email, mobile, status, role, version, created_at, updated_at, deleted_at, last_login_at,
-  password_hash, wechat_openid"""
+  second_factor_at, password_hash, wechat_openid"""
 
 
 def user_of(row: Row) -> User:
@@ -109,17 +109,18 @@ async def find_candidate(
     return None if row is None else Candidate(user_of(row), row["known_here"])
 
 
-# The checked hash is in the WHERE: a password changed meanwhile refuses the login.
+# The checked hash is in the WHERE: a password or a second factor changed meanwhile refuses the login.
 RECORD_LOGIN = f"""
 UPDATE headrace.users SET last_login_at = coalesce($4, now()), password_hash = coalesce($3, password_hash)
 WHERE id = $1 AND status = 'ACTIVE' AND password_hash IS NOT DISTINCT FROM $2
+  AND second_factor_at IS NOT DISTINCT FROM $5
 RETURNING {COLUMNS}
 """
 
 
 async def record_login(tx: Tx, user: User, *, rehashed: str | None = None, now: datetime | None = None) -> User | None:
-    """Record the login; None if the user was suspended or changed the password since the check."""
-    row = await tx.fetchrow(RECORD_LOGIN, user.id, user.password_hash, rehashed, now)
+    """Record the login; None if the user was suspended or changed its credentials since the check."""
+    row = await tx.fetchrow(RECORD_LOGIN, user.id, user.password_hash, rehashed, now, user.second_factor_at)
     return None if row is None else user_of(row)
 
 
@@ -141,6 +142,26 @@ UPDATE headrace.users SET mobile = $3, version = version + 1 WHERE id = $1 AND v
 
 async def set_mobile(tx: Tx, user: User, mobile: str | None) -> User:
     return _changed(await tx.fetchrow(SET_MOBILE, user.id, user.version, mobile))
+
+
+SET_EMAIL = f"""
+UPDATE headrace.users SET email = $3, version = version + 1 WHERE id = $1 AND version = $2 RETURNING {COLUMNS}
+"""
+
+
+async def set_email(tx: Tx, user: User, email: str | None) -> User:
+    return _changed(await tx.fetchrow(SET_EMAIL, user.id, user.version, email))
+
+
+SET_SECOND_FACTOR = f"""
+UPDATE headrace.users SET second_factor_at = CASE WHEN $3 THEN now() END, version = version + 1
+WHERE id = $1 AND version = $2
+RETURNING {COLUMNS}
+"""
+
+
+async def set_second_factor(tx: Tx, user: User, *, on: bool) -> User:
+    return _changed(await tx.fetchrow(SET_SECOND_FACTOR, user.id, user.version, on))
 
 
 SET_STATUS = f"""

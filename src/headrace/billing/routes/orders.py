@@ -15,7 +15,6 @@ from headrace.billing.payments.errors import (
     WeChatPayUnavailable,
 )
 from headrace.billing.payments.model import Order, OrderStatus, PayMethod
-from headrace.billing.payments.qr import qr_png
 from headrace.billing.payments.schemas import OrderOut, RefundIn, ResolveIn
 from headrace.billing.payments.service import Payments
 from headrace.billing.routes.dependencies import OrderId, Owner, PaymentsDep, Reader, Writer, owner_of
@@ -26,6 +25,7 @@ from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
+from headrace.qr import qr_png
 
 router = Router(prefix="/v1/payments", tags=["Payments"])
 admin_router = Router(prefix="/v1/admin/payments", tags=["Payments"])

@@ -441,7 +441,7 @@ class Lock(Answer):
 class User(Answer):
     """An account. ``password`` is set only when it was just generated."""
 
-    _times: ClassVar = frozenset(["created_at", "updated_at", "last_login_at"])
+    _times: ClassVar = frozenset(["created_at", "updated_at", "last_login_at", "second_factor_at"])
 
     id: str
     username: str | None = None
@@ -454,6 +454,8 @@ class User(Answer):
     created_at: datetime
     updated_at: datetime
     last_login_at: datetime | None = None
+    second_factor_at: datetime | None = None
+    """When the second factor was turned on; null without one."""
     mobile: str | None = None
     """Shown only to you, and not to your API keys."""
     password: str | None = field(default=None, repr=False)

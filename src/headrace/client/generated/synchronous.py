@@ -135,6 +135,10 @@ class SyncUsers(Blocking[Users]):
         """Set a user's password; all their sessions end. A generated one is shown only once."""
         return self._loop.run(self._verbs.reset_password(user_id, password=password, version=version))
 
+    def disable_second_factor(self, user_id: str) -> User:
+        """Turn a user's second factor off, when they lost their phone and their recovery codes."""
+        return self._loop.run(self._verbs.disable_second_factor(user_id))
+
     def list(
         self, *, username: str | None = None, status: str | None = None, role: str | None = None
     ) -> Iterator[User]:

@@ -1,0 +1,1 @@
+DROP INDEX headrace.idx_users_email;
