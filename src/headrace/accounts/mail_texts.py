@@ -11,7 +11,7 @@ _LINKS: Mapping[LinkPurpose, Mapping[Language, tuple[str, str]]] = {
     LinkPurpose.PASSWORD_RESET: {
         "en": (
             "Reset your password",
-            "Somebody asked for a new password for your account {username}.\n\n"
+            "A new password was requested for your account {username}.\n\n"
             "To choose one, open this link within {minutes} minutes:\n\n{url}\n\n"
             "The link works once. If it was not you, ignore this e-mail: your password stays as it is.\n",
         ),

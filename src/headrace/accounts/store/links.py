@@ -8,7 +8,7 @@ from headrace.accounts.store.users import COLUMNS as USER_COLUMNS
 from headrace.accounts.store.users import user_of
 from headrace.database import Row, Tx
 
-# More accounts of one address get no link: somebody who owns that many asks by name.
+# With more accounts of one address, the rest get no link: their owner asks by username.
 MAX_ACCOUNTS = 5
 
 # Two index lookups; with OR, the planner would have to combine them.
