@@ -10,6 +10,7 @@ import { useText } from "./i18n";
 import { useNotificationStream } from "./live/notifications";
 import { LoginPage, RegisterPage } from "./session/Entrance";
 import { ExpiredDialog } from "./session/ExpiredDialog";
+import { ConfirmEmailPage, ForgotPage, ResetPage } from "./session/Recovery";
 import { load, useMe, useSession } from "./session/store";
 import { NotFound } from "./shell/NotFound";
 import { Shell } from "./shell/Shell";
@@ -68,12 +69,16 @@ function Everything() {
   const session = useSession();
   const { pathname, search } = useLocation();
   if (session.state === "loading") return <Opening />;
+  // Links of e-mails are opened in any browser, signed in or not.
+  if (pathname === "/reset-password") return <ResetPage />;
+  if (pathname === "/confirm-email") return <ConfirmEmailPage />;
   if (session.state === "out") {
     const here = `${pathname}${search}`;
     return (
       <Routes>
         <Route path="/login" element={<LoginPage />} />
         <Route path="/register" element={<RegisterPage />} />
+        <Route path="/forgot-password" element={<ForgotPage />} />
         <Route
           path="*"
           element={<Navigate to={here === "/" ? "/login" : `/login?to=${encodeURIComponent(here)}`} replace />}
@@ -114,6 +119,7 @@ function SignedIn() {
             <Route path="/" element={<Navigate to="/remove" replace />} />
             <Route path="/login" element={<Return />} />
             <Route path="/register" element={<Return />} />
+            <Route path="/forgot-password" element={<Navigate to="/account" replace />} />
             <Route path="/remove" element={<RemovePage />} />
             <Route path="/remove/:taskId" element={<RemovalPage />} />
             <Route path="/remove/batch/:batch" element={<BatchPage />} />

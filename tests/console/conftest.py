@@ -3,8 +3,11 @@
 They are skipped, with a word, where Chromium or the built console is missing.
 """
 
+import asyncio
+import queue
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +16,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from headrace.web.console import BUILT
+from tests.accounts.smtp import Mailbox, open_mailbox
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.console.site import CHROMIUM, FLAGS, Person, Site
 from tests.e2e.program import layout_of
@@ -23,8 +27,27 @@ PATIENCE_MS = 60_000  # for a machine that is busy with other things
 expect.set_options(timeout=PATIENCE_MS)
 
 
+@pytest.fixture(scope="package")
+def mailbox() -> Iterator[Mailbox]:
+    """The SMTP server of the site, in a thread with an event loop of its own."""
+    opened: queue.Queue[tuple[Mailbox, asyncio.AbstractEventLoop, asyncio.Event]] = queue.Queue()
+
+    async def serve() -> None:
+        ended = asyncio.Event()
+        async with open_mailbox() as mailbox:
+            opened.put((mailbox, asyncio.get_running_loop(), ended))
+            await ended.wait()
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    mailbox, loop, ended = opened.get(timeout=60)
+    yield mailbox
+    loop.call_soon_threadsafe(ended.set)
+    thread.join()
+
+
 @pytest.fixture(scope="package")  # of the session, it would run on beside all other tests
-def site() -> Iterator[Site]:
+def site(mailbox: Mailbox) -> Iterator[Site]:
     if not Path(CHROMIUM).exists():
         pytest.skip(missing("Chromium"))
     if not (BUILT / "index.html").exists():
@@ -32,7 +55,7 @@ def site() -> Iterator[Site]:
     folder = Path(tempfile.mkdtemp(prefix="console ", dir=room())).resolve()
     folder.chmod(0o755)
     copy_cluster(migrated_cluster(), layout_of(folder).home)
-    running = Site(folder)
+    running = Site(folder, mail_port=mailbox.port)
     running.start()
     yield running
     running.stop()

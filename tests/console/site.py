@@ -41,8 +41,16 @@ _number = itertools.count(1)
 class Site:
     """``headrace up`` on a port that it keeps, so that it can be stopped and started under an open page."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, mail_port: int | None = None) -> None:
         self._folder = folder
+        self._mail: dict[str, str] = {}
+        if mail_port is not None:
+            self._mail = {
+                "HEADRACE_SMTP_HOST": "127.0.0.1",
+                "HEADRACE_SMTP_PORT": str(mail_port),
+                "HEADRACE_SMTP_SECURITY": "none",
+                "HEADRACE_SMTP_FROM": "Headrace <no-reply@example.org>",
+            }
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = free.getsockname()[1]
@@ -52,6 +60,7 @@ class Site:
 
     def start(self) -> None:
         settings = {**CHEAP, "HEADRACE_API_PORT": str(self._port)}
+        settings |= self._mail
         settings |= {"HEADRACE_API_RATE_LIMIT": "6000", "HEADRACE_API_RATE_BURST": "2000"}
         self._program = Program("up", "--pay-locally", folder=self._folder, settings=settings)
         self._program.until_ready(within=120)

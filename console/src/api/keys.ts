@@ -37,6 +37,7 @@ export const keys = {
     list: (filter: object) => ["locks", "list", filter],
   },
   me: ["me"],
+  secondFactor: ["second-factor"],
   missing: (url: string) => ["missing", url],
   notifications: {
     all: ["notifications"],

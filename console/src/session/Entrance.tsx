@@ -9,11 +9,13 @@ import { LanguageSwitch, ThemeSwitch } from "../shell/preferences";
 import { useCapabilities } from "./capabilities";
 import classes from "./Entrance.module.css";
 import { LoginForm } from "./LoginForm";
+import { LegalLine } from "./Recovery";
 import { RegisterForm } from "./RegisterForm";
+import { recoveryTexts } from "./recovery.texts";
 import { sessionTexts } from "./session.texts";
 
 /** The way in, beside a few words about what is behind it. */
-function Entrance({ title, text, children }: { title: string; text: string; children: ReactNode }) {
+export function Entrance({ title, text, children }: { title: string; text: string; children: ReactNode }) {
   const t = useText(sessionTexts);
   useEffect(() => {
     document.title = `${title} · Headrace`;
@@ -66,11 +68,17 @@ function Entrance({ title, text, children }: { title: string; text: string; chil
 
 export function LoginPage() {
   const t = useText(sessionTexts);
+  const recovery = useText(recoveryTexts);
   const capabilities = useCapabilities();
   const offer = capabilities.data?.accounts;
   return (
     <Entrance title={t("signInTitle")} text={t("signInText")}>
       <LoginForm />
+      <Text size="sm" mt="md">
+        <Anchor component={Link} to="/forgot-password" underline="always">
+          {recovery("forgot")}
+        </Anchor>
+      </Text>
       <Text size="sm" mt="lg" c="dimmed">
         {offer?.registration === "closed" ? (
           t("registrationClosed")
@@ -88,6 +96,7 @@ export function LoginPage() {
           {t("wechatHint")}
         </Text>
       )}
+      <LegalLine />
     </Entrance>
   );
 }
@@ -104,6 +113,7 @@ export function RegisterPage() {
           {t("signIn")}
         </Anchor>
       </Text>
+      <LegalLine agree />
     </Entrance>
   );
 }

@@ -73,7 +73,7 @@ async def confirm_email(
     language: mail_texts.Language = "en",
     now: datetime | None = None,
 ) -> None:
-    """Set the address that the link was sent to; the former one gets a notice. ``InvalidLink`` if it was used or expired."""
+    """Set the address that the link was sent to, and notify the former one; ``InvalidLink`` for a used or old link."""
     async with db.transaction() as tx:
         link = await store.find_link(tx, tokens.digest(token), LinkPurpose.EMAIL_CHANGE, now=now)
         old = None if link is None else await users_store.lock_user(tx, link.user_id)

@@ -53,7 +53,8 @@ function User({ user }: { user: UserOut }) {
             <Fact name={t("email")}>{user.email ?? "–"}</Fact>
             <TimeFact name={t("lastLogin")} at={user.last_login_at} />
             <TimeFact name={t("since")} at={user.created_at} />
-            <Fact name="">
+            <TimeFact name={t("factor")} at={user.second_factor_at ?? null} />
+            <Fact name={t("state")}>
               <StateBadge state={user.status} />
             </Fact>
           </Facts>
@@ -129,6 +130,15 @@ function Actions({ user, onPassword }: { user: UserOut; onPassword: (password: s
     const body = { role: wanted } as const;
     if (yes) await act(() => data(api.POST("/v1/admin/users/{user_id}/role", { params, body })), t("roleChanged"));
   };
+  const factorOff = async () => {
+    const yes = await confirm({
+      title: t("askFactorOff", { name }),
+      body: t("factorOffText"),
+      action: t("factorOff"),
+      danger: true,
+    });
+    if (yes) await act(() => api.DELETE("/v1/admin/users/{user_id}/second-factor", { params }), t("factorIsOff"));
+  };
   const reset = async () => {
     const yes = await confirm({
       title: t("askReset", { name }),
@@ -150,6 +160,11 @@ function Actions({ user, onPassword }: { user: UserOut; onPassword: (password: s
       <Button variant="default" leftSection={<IconCrown size={16} />} loading={busy} onClick={() => void role()}>
         {user.role === "ADMIN" ? t("makeUser") : t("makeAdmin")}
       </Button>
+      {user.second_factor_at && (
+        <Button variant="default" leftSection={<IconKey size={16} />} loading={busy} onClick={() => void factorOff()}>
+          {t("factorOff")}
+        </Button>
+      )}
       {user.status === "SUSPENDED" ? (
         <Button
           leftSection={<IconPlayerPlay size={16} />}

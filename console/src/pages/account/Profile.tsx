@@ -5,6 +5,8 @@ import { api, data, ifMatch, keys } from "../../api";
 import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { accountTexts } from "./account.texts";
+import { Email } from "./Email";
+import { SecondFactor } from "./SecondFactor";
 
 export function Profile() {
   const t = useText(accountTexts);
@@ -16,7 +18,9 @@ export function Profile() {
         <Stack>
           <Facts>
             <Fact name={t("username")}>{me.data.username ?? "–"}</Fact>
-            <Fact name={t("email")}>{me.data.email ?? "–"}</Fact>
+            <Fact name={t("email")}>
+              <Email email={me.data.email} />
+            </Fact>
             <Fact name={t("role")}>{t(`role${me.data.role}`)}</Fact>
             <Fact name={t("since")}>
               <Time at={me.data.created_at} />
@@ -28,6 +32,7 @@ export function Profile() {
       <Panel title={t("password")}>
         <ChangePassword />
       </Panel>
+      <SecondFactor />
     </SimpleGrid>
   );
 }
