@@ -1569,11 +1569,13 @@ END),
   CONSTRAINT ck_usage_ledger_source CHECK ((source IN ('TASK_CREATE', 'TASK_COMPLETE', 'TASK_CANCEL', 'TASK_FAIL', 'MANUAL_ADJUST', 'SUBSCRIPTION_GRANT'))),
   CONSTRAINT ck_usage_ledger_status CHECK ((status IN ('HELD', 'COMMITTED', 'RELEASED')))
 ) PARTITION BY RANGE (period);
-CREATE INDEX idx_usage_ledger_entitlement_id ON ONLY headrace.usage_ledger USING btree (entitlement_id);
+CREATE INDEX idx_usage_ledger_entitlement_created_at ON ONLY headrace.usage_ledger USING btree (entitlement_id, created_at DESC);
 CREATE INDEX idx_usage_ledger_expires_at ON ONLY headrace.usage_ledger USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX idx_usage_ledger_rare_source ON ONLY headrace.usage_ledger USING btree (source, created_at DESC, id DESC) WHERE (source IN ('TASK_CANCEL', 'TASK_FAIL', 'MANUAL_ADJUST', 'SUBSCRIPTION_GRANT'));
 CREATE INDEX idx_usage_ledger_status_created_at ON ONLY headrace.usage_ledger USING btree (status, created_at DESC);
 CREATE INDEX idx_usage_ledger_task_id ON ONLY headrace.usage_ledger USING btree (task_id);
 CREATE INDEX idx_usage_ledger_user_created_at ON ONLY headrace.usage_ledger USING btree (user_id, created_at DESC);
+CREATE INDEX idx_usage_ledger_user_rare_source ON ONLY headrace.usage_ledger USING btree (user_id, source, created_at DESC, id DESC) WHERE (source IN ('TASK_CANCEL', 'TASK_FAIL', 'MANUAL_ADJUST', 'SUBSCRIPTION_GRANT'));
 CREATE UNIQUE INDEX uk_usage_ledger_hold_status ON ONLY headrace.usage_ledger USING btree (hold_id, status, period) WHERE (hold_id IS NOT NULL);
 CREATE TRIGGER tr_usage_ledger_refuse_rewriting BEFORE DELETE OR UPDATE ON headrace.usage_ledger FOR EACH ROW EXECUTE FUNCTION headrace.refuse_rewriting();
 CREATE TRIGGER tr_usage_ledger_refuse_truncate BEFORE TRUNCATE ON headrace.usage_ledger FOR EACH STATEMENT EXECUTE FUNCTION headrace.refuse_rewriting();

@@ -10,14 +10,14 @@ A filter of None adds no clause. The SQL contains only numbered placeholders, ne
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from typing import Self
 
 Mark = tuple[datetime, str]
 """The end of a page: the time and id of its last row. The next page has older rows."""
 
 _COLUMN = re.compile(r"[a-z_][a-z0-9_]*(\.[a-z_][a-z0-9_]*)?")
-_WORD = re.compile(r"[A-Za-z]+")
+_WORD = re.compile(r"[A-Za-z_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +87,9 @@ class Where:
     def until(self, column: str, at: datetime | int | None) -> Self:
         """Before this time: ranges are half-open, so that adjacent ones do not overlap."""
         return self if at is None else self._and(f"{_name(column)} < ${self.next}", at)
+
+    def not_after(self, column: str, day: date | None) -> Self:
+        return self if day is None else self._and(f"{_name(column)} <= ${self.next}", day)
 
     def contains(self, column: str, labels: Mapping[str, object] | None) -> Self:
         """A jsonb column with at least these labels."""

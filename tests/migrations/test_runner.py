@@ -248,9 +248,15 @@ async def test_the_printed_script_does_the_same(server: TestServer, make_databas
         connection = await asyncpg.connect(server.url(by_hand))
         try:
             # As psql sends it: what may not be in a transaction goes alone.
-            for part in re.split(r"((?:DROP|CREATE(?: UNIQUE)?) INDEX CONCURRENTLY [^;]+;)", script):
-                alone = part.startswith(("DROP", "CREATE"))
-                await connection.execute(part if alone else f"{part}\nSELECT")  # not comments alone
+            concurrently = r"(?:DROP|CREATE(?: UNIQUE)?) INDEX CONCURRENTLY [^;]+;"
+            for part in re.split(rf"(^SELECT format\([^;]+\\gexec$|{concurrently})", script, flags=re.MULTILINE):
+                if part.endswith("\\gexec"):
+                    rows = await connection.fetch(part.removesuffix("\\gexec"))
+                    for statement in [statement for row in rows for statement in row]:
+                        await connection.execute(statement)
+                else:
+                    alone = part.startswith(("DROP", "CREATE"))
+                    await connection.execute(part if alone else f"{part}\nSELECT")  # not comments alone
         finally:
             await connection.close()
 

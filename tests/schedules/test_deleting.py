@@ -68,7 +68,7 @@ async def test_it_is_gone_at_once_and_its_history_in_batches(clockwork: Clockwor
         assert [each.uid for each in shown] == [other.uid]
         # More rows of it than one look goes through: the page is short and says where to go on.
         runs = await list_executions(tx, clockwork.caller, ExecutionFilter(ids.SYSTEM_USER), limit=10)
-        assert [run.task_uid for run in runs.executions] == [other.uid]
+        assert [run.task_uid for run in runs.items] == [other.uid]
         assert runs.resume is not None
     await clockwork.create("nightly")  # its name is free
     assert (await clockwork.fire(datetime.now(UTC) + timedelta(hours=3))).schedules == 2

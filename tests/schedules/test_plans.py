@@ -113,9 +113,7 @@ async def test_looking_for_what_is_due_costs_nothing_when_nothing_is(filled: Tx)
     seen = await plan_of(filled, firing.LOCK_DUE, None, 500, [])
     assert {node.get("Index Name") for node in seen if "Relation Name" in node} == {"idx_scheduled_tasks_next_run"}
     found = await executions.list_executions(filled, ExecutionFilter(None, "sch_7"), limit=3)
-    assert [run.scheduled_at for run in found.executions] == sorted(
-        (run.scheduled_at for run in found.executions), reverse=True
-    )
+    assert [run.scheduled_at for run in found.items] == sorted((run.scheduled_at for run in found.items), reverse=True)
 
 
 async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
@@ -124,7 +122,7 @@ async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
     while True:
         found = await executions.list_executions(filled, wanted, older_than=mark, limit=20)
         pages += 1
-        assert found.executions == []
+        assert found.items == []
         if found.resume is None:
             break
         mark = found.resume
@@ -133,7 +131,7 @@ async def test_pages_that_find_little_say_where_to_go_on(filled: Tx) -> None:
 
 async def test_the_one_run_of_a_type_is_on_the_first_page(filled: Tx) -> None:
     found = await executions.list_executions(filled, ExecutionFilter(None, type="rare"), limit=20)
-    assert [run.task_type for run in found.executions] == ["rare"]
+    assert [run.task_type for run in found.items] == ["rare"]
     assert found.resume is None
 
 

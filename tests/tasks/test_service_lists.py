@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from headrace import walks
 from headrace.access import AdminOnly, Caller, Role
 from headrace.database import Tx
 from headrace.sql import Mark
 from headrace.tasks import service
 from headrace.tasks.context import TaskContext
 from headrace.tasks.model import Task, TaskStatus
-from headrace.tasks.store import tasks as store
 from headrace.tasks.store.tasks import Filter
 from tests.tasks.conftest import Bench
 from tests.tasks.people import hire, person, take, trail
@@ -51,13 +51,13 @@ async def everything(tx: Tx, caller: Caller, wanted: Filter, *, limit: int) -> l
     mark: Mark | None = None
     while True:
         page = await service.list_tasks(tx, caller, wanted, older_than=mark, limit=limit)
-        found += page.tasks
+        found += page.items
         if page.resume is not None:
             mark = page.resume
-        elif len(page.tasks) < limit:
+        elif len(page.items) < limit:
             return found
         else:
-            mark = (page.tasks[-1].created_at, page.tasks[-1].id)
+            mark = (page.items[-1].created_at, page.items[-1].id)
 
 
 async def expected(tx: Tx, user_id: str | None, fits: str, *args: object) -> Sequence[str]:
@@ -92,7 +92,7 @@ FILTERS: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize("walk", [5, 17, 5000])
 async def test_every_filter_gives_every_task_once(bench: Bench, walk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "WALK", walk)  # D-07: no page looks at more rows, and nothing is missed for it
+    monkeypatch.setattr(walks, "ROWS", walk)  # D-07: no page looks at more rows, and nothing is missed for it
     ada, root = await person(bench), await person(bench, "root", role=Role.ADMIN)
     await fill(bench, ada)
     await fill(bench, await person(bench, "eve"))
@@ -112,7 +112,7 @@ async def test_only_administrators_list_what_is_not_theirs(bench: Bench) -> None
             with pytest.raises(AdminOnly):
                 await service.list_tasks(tx, ada, Filter(user_id), limit=10)
         await service.list_tasks(tx, root, Filter(root.user_id), limit=10)
-        assert (await service.list_tasks(tx, root, Filter(ada.user_id), limit=10)).tasks
+        assert (await service.list_tasks(tx, root, Filter(ada.user_id), limit=10)).items
     (event,) = await trail(bench.db, "read")
     assert event["data"] == {"user_id": ada.user_id}
 
@@ -126,12 +126,12 @@ async def test_a_list_leaves_payload_and_result_out_and_shows_who_has_just_been_
         await bench.submit("report.build", {"pages": 3}, user_id=ada.user_id)
     (claimed,) = await take(bench, worker, most=1)
     async with bench.db.transaction() as tx:
-        waiting, taken = (await service.list_tasks(tx, ada, Filter(ada.user_id), limit=10)).tasks
+        waiting, taken = (await service.list_tasks(tx, ada, Filter(ada.user_id), limit=10)).items
         queued = await service.list_tasks(tx, ada, Filter(ada.user_id, [TaskStatus.QUEUED]), limit=10)
     assert (taken.id, taken.status, taken.attempt) == (claimed.task_id, TaskStatus.RUNNING, 1)
     assert (waiting.status, waiting.payload) == (TaskStatus.QUEUED, None)
     # Its row is still among the queued, so that whoever looks for what is not over yet does not miss it.
-    assert [task.status for task in queued.tasks] == [TaskStatus.QUEUED, TaskStatus.RUNNING]
+    assert [task.status for task in queued.items] == [TaskStatus.QUEUED, TaskStatus.RUNNING]
 
 
 async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> None:  # D-05

@@ -1,6 +1,5 @@
 """Reaching, listing and deleting files: each user's own; administrators all, and that is audited."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +21,7 @@ from headrace.edge.open_bodies import OpenBodies
 from headrace.outbox import Event
 from headrace.sql import Mark
 from headrace.storage import Storage
+from headrace.walks import Found
 
 EVERYBODY = "*"
 
@@ -91,9 +91,7 @@ async def get_asset(tx: Tx, caller: Caller, asset_id: str) -> Asset:
     return asset
 
 
-async def list_assets(
-    tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None, limit: int
-) -> Sequence[Asset]:
+async def list_assets(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found[Asset]:
     """Files, newest first. Only administrators list another user's, or everyone's."""
     if wanted.user_id != caller.user_id:
         if not caller.is_admin:

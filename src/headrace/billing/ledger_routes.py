@@ -140,12 +140,17 @@ Wanted = Annotated[EntryFilter, Depends(_wanted)]
     responses=problems(InvalidCursor, AdminOnly),
 )
 async def list_usage(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> Page[EntryOut]:
-    """Your ledger, newest first: granted units, and the units that each task held, used and released."""
+    """Your ledger, newest first: granted units, and the units that each task held, used and released.
+
+    A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+    """
     filters = {name: getattr(wanted, name) for name in EntryFilter.__dataclass_fields__}
     listing = paging.of("usage", **filters | {"user_id": wanted.user_id or usage.EVERY_USER})
     async with db.transaction() as tx:
-        entries = await usage.list_entries(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    return listing.page(entries, mark=lambda entry: (entry.created_at, entry.id), item=EntryOut.of)
+        found = await usage.list_entries(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(
+        found.items, mark=lambda entry: (entry.created_at, entry.id), item=EntryOut.of, resume=found.resume
+    )
 
 
 @router.get(

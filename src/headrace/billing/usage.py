@@ -14,6 +14,7 @@ from headrace.billing.store import entitlements, ledger
 from headrace.billing.store.ledger import EntryFilter
 from headrace.database import Database, Tx
 from headrace.sql import Mark
+from headrace.walks import Found
 
 EVERY_USER = "*"
 MAX_RANGE = timedelta(days=366)
@@ -22,7 +23,7 @@ _PAGE = 1000
 
 async def list_entries(
     tx: Tx, caller: Caller, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int
-) -> list[Entry]:
+) -> Found[Entry]:
     """Entries of the ledger, newest first."""
     await _authorize(tx, caller, wanted.user_id, ResourceType.LEDGER)
     return await ledger.list_entries(tx, wanted, older_than=older_than, limit=limit)
@@ -105,12 +106,16 @@ async def _pages(db: Database, wanted: EntryFilter) -> AsyncGenerator[bytes, Non
     mark: Mark | None = None
     while True:
         async with db.transaction(readonly=True) as tx:
-            entries = await ledger.list_entries(tx, wanted, older_than=mark, limit=_PAGE)
+            found = await ledger.list_entries(tx, wanted, older_than=mark, limit=_PAGE)
+        entries = found.items
         if entries:
             yield _csv([_cells(entry) for entry in entries])
-        if len(entries) < _PAGE:
+        if len(entries) == _PAGE:
+            mark = (entries[-1].created_at, entries[-1].id)
+        elif found.resume is not None:
+            mark = found.resume
+        else:
             return
-        mark = (entries[-1].created_at, entries[-1].id)
 
 
 def _cells(entry: Entry) -> Sequence[object]:

@@ -63,9 +63,18 @@ class Listing:
         """The number of rows to read: one more than shown, to detect a next page."""
         return self.limit + 1
 
-    def page(self, rows: Sequence[Row], *, mark: Callable[[Row], Mark], item: Callable[[Row], Item]) -> Page[Item]:
+    def page(
+        self,
+        rows: Sequence[Row],
+        *,
+        mark: Callable[[Row], Mark],
+        item: Callable[[Row], Item],
+        resume: Mark | None = None,
+    ) -> Page[Item]:
+        """The page of these rows. ``resume`` is where reading ended before the page was full."""
         shown = rows[: self.limit]
-        cursor = seal(self.key, self.list_id, mark(shown[-1])) if len(rows) > self.limit else None
+        end = mark(shown[-1]) if len(rows) > self.limit else resume
+        cursor = None if end is None else seal(self.key, self.list_id, end)
         return Page(items=[item(row) for row in shown], next_cursor=cursor)
 
 

@@ -1,14 +1,16 @@
 """SQL for administrators of the outbox: list waiting and dead events, retry dead ones, overall figures."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from headrace.database import Tx
+from headrace import walks
+from headrace.database import Row, Tx
 from headrace.outbox import presence
 from headrace.outbox.presence import RelayRow
-from headrace.sql import Where
+from headrace.sql import Mark, Where
 
 # Counting stops here: it takes time per row, and a larger number adds no information.
 MAX_COUNTED = 100_000
@@ -104,24 +106,36 @@ SELECT
 """
 
 
-async def list_events(tx: Tx, wanted: Filter, *, before: int | None, limit: int) -> list[OutboxEvent]:
+def list_statement(wanted: Filter, before: int | None, limit: int) -> tuple[str, Sequence[object]]:
+    """A walk along the ids, or over the events of a status other than PUBLISHED: most events are published."""
+    where = Where()
+    if wanted.status is not EventStatus.PUBLISHED:
+        where = where.is_word("status", wanted.status)
+    where = where.below("id", before)
+    rest = Where(first=where.next).eq("event_type", wanted.event_type)
+    rest = rest.eq("aggregate_id", wanted.aggregate_id).eq("user_id", wanted.user_id)
+    if wanted.status is EventStatus.PUBLISHED:
+        rest = rest.is_word("status", wanted.status)
+    source = walks.source("headrace.outbox_events", where, "id DESC", rows=walks.bound(rest, limit))
+    sql = walks.selection(_COLUMNS, [source], "event", rest, "id DESC")
+    return sql, (*where.args, *rest.args, limit)
+
+
+async def list_events(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> walks.Found[OutboxEvent]:
     """Newest first."""
-    where = (
-        Where()
-        .is_word("status", wanted.status)
-        .eq("event_type", wanted.event_type)
-        .eq("aggregate_id", wanted.aggregate_id)
-        .eq("user_id", wanted.user_id)
+    return await walks.walk(
+        tx,
+        lambda mark, limit: list_statement(wanted, None if mark is None else int(mark[1]), limit),
+        _event,
+        lambda row: (row["created_at"], str(row["id"])),
+        older_than=older_than,
+        limit=limit,
     )
-    older = f"{'AND' if where.clauses else 'WHERE'} id < ${where.next}"
-    args = (*where.args, before if before is not None else 2**63 - 1, limit)
-    rows = await tx.fetch(f"{SELECT} {where.sql} {older} ORDER BY id DESC LIMIT ${where.next + 1}", *args)
-    return [_event(dict(row)) for row in rows]
 
 
 async def find_event(tx: Tx, event_id: str) -> OutboxEvent | None:
     row = await tx.fetchrow(f"{SELECT} WHERE event_id = $1", event_id)
-    return None if row is None else _event(dict(row))
+    return None if row is None else _event(row)
 
 
 async def revive(tx: Tx, event_id: str) -> OutboxEvent | None:
@@ -130,7 +144,7 @@ async def revive(tx: Tx, event_id: str) -> OutboxEvent | None:
     if row is None:
         return None
     await tx.execute(WAKE)
-    return _event(dict(row))
+    return _event(row)
 
 
 async def revive_some(tx: Tx, *, event_type: str | None, limit: int) -> int:
@@ -147,5 +161,6 @@ async def read_overview(tx: Tx) -> Overview:
     return Overview(**dict(row), relays=tuple(await presence.list_alive(tx)))
 
 
-def _event(fields: dict[str, Any]) -> OutboxEvent:
-    return OutboxEvent(**{**fields, "status": EventStatus(fields["status"])})
+def _event(row: Row) -> OutboxEvent:
+    fields = {name: row[name] for name in OutboxEvent.__dataclass_fields__}
+    return OutboxEvent(**fields | {"status": EventStatus(row["status"])})

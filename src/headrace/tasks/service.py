@@ -182,7 +182,7 @@ async def list_tasks(tx: Tx, caller: Caller, wanted: Filter, *, older_than: Mark
     if wanted.statuses is not None and TaskStatus.RUNNING in wanted.statuses:
         wanted = replace(wanted, statuses=sorted({*wanted.statuses, *RUNNING}))
     listed = await store.list_tasks(tx, wanted, older_than=older_than, limit=limit)
-    return replace(listed, tasks=[seen_by(caller, task) for task in listed.tasks])
+    return replace(listed, items=[seen_by(caller, task) for task in listed.items])
 
 
 async def list_logs(tx: Tx, caller: Caller, task_id: str, *, after: int = 0, limit: int) -> list[LogLine]:

@@ -8,6 +8,8 @@ from headrace.audit import Action, Resource, ResourceType
 from headrace.database import Tx
 from headrace.outbox import Event
 from headrace.outbox.consumers import StoredEvent
+from headrace.sql import Mark
+from headrace.walks import Found
 from headrace.webhooks.errors import (
     DeliveryNotFound,
     DeliveryUnderWay,
@@ -48,11 +50,11 @@ async def _is_own_past(tx: Tx, caller: Caller, delivery: Delivery) -> bool:
 
 
 async def list_deliveries(
-    tx: Tx, caller: Caller, wanted: DeliveryFilter, *, before: int | None = None, limit: int
-) -> list[Delivery]:
+    tx: Tx, caller: Caller, wanted: DeliveryFilter, *, older_than: Mark | None = None, limit: int
+) -> Found[Delivery]:
     """Attempts, newest first. Only administrators list other users' deliveries."""
     await check_owner(tx, caller, wanted.user_id, ResourceType.WEBHOOK_DELIVERY)
-    return await store.list_deliveries(tx, wanted, before=before, limit=limit)
+    return await store.list_deliveries(tx, wanted, older_than=older_than, limit=limit)
 
 
 async def send_test(tx: Tx, caller: Caller, endpoint_id: str) -> Delivery:

@@ -39,9 +39,9 @@ async def choose_tasks(
         return _chosen(_named(await task_store.list_by_id(tx, criteria.ids), wanted), None, asked_at)
     listed = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
     if listed.resume is not None:
-        return _chosen(listed.tasks, listed.resume, asked_at)
-    last = listed.tasks[-1] if len(listed.tasks) == limit else None
-    return _chosen(listed.tasks, None if last is None else (last.created_at, last.id), asked_at)
+        return _chosen(listed.items, listed.resume, asked_at)
+    last = listed.items[-1] if len(listed.items) == limit else None
+    return _chosen(listed.items, None if last is None else (last.created_at, last.id), asked_at)
 
 
 def _chosen(tasks: Sequence[Task], position: Mark | None, asked_at: datetime) -> Chosen:

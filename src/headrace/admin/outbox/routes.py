@@ -57,13 +57,17 @@ async def list_events(
     aggregate_id: Annotated[str | None, Query(max_length=64, description="Of one task, say.")] = None,
     user_id: Annotated[str | None, Query(max_length=64, description="Of one user.")] = None,
 ) -> Page[OutboxEventOut]:
-    """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX."""
+    """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX.
+
+    A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+    """
     wanted = Filter(status, type, aggregate_id, user_id)
     listing = paging.of("outbox", status=status, type=type, aggregate_id=aggregate_id, user_id=user_id)
-    before = int(listing.after[1]) if listing.after else None
     async with db.transaction(readonly=True) as tx:
-        rows = await administration.list_events(tx, wanted, before=before, limit=listing.fetch)
-    return listing.page(rows, mark=lambda event: (event.created_at, str(event.id)), item=OutboxEventOut.of)
+        found = await administration.list_events(tx, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(
+        found.items, mark=lambda event: (event.created_at, str(event.id)), item=OutboxEventOut.of, resume=found.resume
+    )
 
 
 @router.get(

@@ -127,13 +127,18 @@ async def list_assets(
     sha256: Annotated[str | None, Query(pattern="^[0-9a-f]{64}$", description="With exactly these bytes.")] = None,
     user_id: Owner = None,
 ) -> Page[AssetOut]:
-    """Files, newest first."""
+    """Files, newest first.
+
+    A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+    """
     owner = owner_of(caller, user_id)
     listing = paging.of("assets", owner=owner, everybody=owner is None, media_type=media_type, name=name, sha256=sha256)
     wanted = Filter(owner, media_type, name, sha256)
     async with db.transaction() as tx:
-        assets = await service.list_assets(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    return listing.page(assets, mark=lambda asset: (asset.created_at, asset.id), item=AssetOut.of)
+        found = await service.list_assets(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(
+        found.items, mark=lambda asset: (asset.created_at, asset.id), item=AssetOut.of, resume=found.resume
+    )
 
 
 @router.get("/usage", response_model=StorageUseOut, summary="See how much room is taken")

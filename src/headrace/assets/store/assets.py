@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from headrace import walks
 from headrace.assets.model import Asset, AssetId, AssetStatus
 from headrace.database import Database, Row, Tx
 from headrace.sql import Mark, Where
@@ -16,7 +17,8 @@ NOT_OVER = "('UPLOADED', 'QUEUED', 'RUNNING', 'PREPROCESSING', 'DETECTING', 'INP
 
 
 def asset_of(row: Row) -> Asset:
-    return Asset(**{**dict(row), "status": AssetStatus(row["status"])})
+    fields = {name: row[name] for name in Asset.__dataclass_fields__}
+    return Asset(**fields | {"status": AssetStatus(row["status"])})
 
 
 INSERT = f"""
@@ -102,22 +104,34 @@ class Filter:
     sha256: str | None = None
 
 
-async def list_assets(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Sequence[Asset]:
-    where = (
-        Where()
-        .eq("user_id", wanted.user_id)
-        .is_word("status", AssetStatus.UPLOADED.value)
-        .eq("media_type", wanted.media_type)
-        .eq("sha256", wanted.sha256)
-        .has_text("origin_name", wanted.name)
-        .older_than(("created_at", "id"), older_than)
+_ORDER = "created_at DESC, id DESC"
+
+
+def list_statement(wanted: Filter, older_than: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
+    """A walk along the index of a user, a kind or all; or over the few files with the same bytes."""
+    where = Where().eq("user_id", wanted.user_id).is_word("status", AssetStatus.UPLOADED.value)
+    where = where.eq("sha256", wanted.sha256)
+    if wanted.user_id is None:
+        where = where.eq("media_type", wanted.media_type)
+    where = where.older_than(("created_at", "id"), older_than)
+    rest = Where(first=where.next).has_text("origin_name", wanted.name)
+    if wanted.user_id is not None:
+        rest = rest.eq("media_type", wanted.media_type)
+    source = walks.source("headrace.assets", where, _ORDER, rows=walks.bound(rest, limit))
+    sql = walks.selection(COLUMNS, [source], "asset", rest, _ORDER)
+    return sql, (*where.args, *rest.args, limit)
+
+
+async def list_assets(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> walks.Found[Asset]:
+    """Newest first."""
+    return await walks.walk(
+        tx,
+        lambda mark, limit: list_statement(wanted, mark, limit),
+        asset_of,
+        lambda row: (row["created_at"], row["id"]),
+        older_than=older_than,
+        limit=limit,
     )
-    rows = await tx.fetch(
-        f"SELECT {COLUMNS} FROM headrace.assets {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${where.next}",
-        *where.args,
-        limit,
-    )
-    return [asset_of(row) for row in rows]
 
 
 DELETE = f"""

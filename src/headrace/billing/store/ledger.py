@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from asyncpg import UniqueViolationError
 
-from headrace import ids
+from headrace import ids, walks
 from headrace.billing.errors import AdjustmentKeyReused
 from headrace.billing.model import Direction, Entry, EntryStatus, Source, UsedDay
 from headrace.database import Row, Tx
@@ -123,43 +123,63 @@ class EntryFilter:
     until: datetime | None = None
 
 
-SELECT = f"SELECT {COLUMNS} FROM headrace.usage_ledger"
+# They have indexes of their own: idx_usage_ledger_rare_source and idx_usage_ledger_user_rare_source. The other sources
+# are in half of all entries each.
+RARE_SOURCES = frozenset({Source.TASK_CANCEL, Source.TASK_FAIL, Source.MANUAL_ADJUST, Source.SUBSCRIPTION_GRANT})
+_ORDER = "created_at DESC, id DESC"
 
 
 def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> tuple[str, tuple[object, ...]]:
-    """Uses the index of a user, a task or an entitlement; for all users that of statuses, one scan for each."""
-    narrow = (wanted.user_id, wanted.task_id, wanted.entitlement_id, wanted.status)
-    statuses = [wanted.status] if any(narrow) else list(EntryStatus)
-    parts: list[str] = []
+    """A walk along one index; for all users along that of statuses, a walk for each. The other filters are applied to
+    the rows it reads."""
+    indexed = _indexed(wanted)
+    statuses = list(EntryStatus) if indexed == {"status"} and wanted.status is None else [wanted.status]
+    rows = walks.bound(_clauses(1, wanted, _EQUAL - indexed), limit)
+    sources: list[str] = []
     args: tuple[object, ...] = ()
     for status in statuses:
-        where = _where(replace(wanted, status=status), older_than, first=len(args) + 1)
-        args += (*where.args, limit)
-        parts.append(f"({SELECT} {where.sql} ORDER BY created_at DESC, id DESC LIMIT ${len(args)})")
-    if len(parts) == 1:
-        return parts[0], args
-    together = " UNION ALL ".join(parts)
-    return f"SELECT * FROM ({together}) AS entry ORDER BY created_at DESC, id DESC LIMIT ${len(args)}", args
+        where = _clauses(len(args) + 1, replace(wanted, status=status), indexed)
+        where = where.since("created_at", wanted.since).until("created_at", wanted.until)
+        where = where.older_than(("created_at", "id"), older_than)
+        sources.append(walks.source("headrace.usage_ledger", where, _ORDER, rows=rows))
+        args += where.args
+    rest = _clauses(len(args) + 1, wanted, _EQUAL - indexed)
+    return walks.selection(COLUMNS, sources, "entry", rest, _ORDER), (*args, *rest.args, limit)
 
 
-def _where(wanted: EntryFilter, older_than: Mark | None, *, first: int) -> Where:
-    return (
-        Where(first)
-        .eq("user_id", wanted.user_id)
-        .eq("task_id", wanted.task_id)
-        .eq("entitlement_id", wanted.entitlement_id)
-        .eq("status", wanted.status)
-        .eq("source", wanted.source)
-        .since("created_at", wanted.since)
-        .until("created_at", wanted.until)
-        .older_than(("created_at", "id"), older_than)
-    )
+_EQUAL = frozenset({"user_id", "task_id", "entitlement_id", "status", "source"})
 
 
-async def list_entries(tx: Tx, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int) -> list[Entry]:
+def _indexed(wanted: EntryFilter) -> frozenset[str]:
+    """The fields of the index that answers most of the filter, in the order of the list."""
+    if wanted.task_id is not None:
+        return frozenset({"task_id"})
+    if wanted.entitlement_id is not None:
+        return frozenset({"entitlement_id"})
+    if wanted.source in RARE_SOURCES:
+        return frozenset({"user_id", "source"})
+    return frozenset({"status"} if wanted.user_id is None else {"user_id"})
+
+
+def _clauses(first: int, wanted: EntryFilter, fields: frozenset[str]) -> Where:
+    where = Where(first)
+    for field in sorted(fields - {"source"}):
+        where = where.eq(field, getattr(wanted, field))
+    return where.is_word("source", wanted.source if "source" in fields else None)
+
+
+async def list_entries(
+    tx: Tx, wanted: EntryFilter, *, older_than: Mark | None = None, limit: int
+) -> walks.Found[Entry]:
     """Newest first."""
-    sql, args = list_statement(wanted, older_than, limit)
-    return [entry_of(row) for row in await tx.fetch(sql, *args)]
+    return await walks.walk(
+        tx,
+        lambda mark, limit: list_statement(wanted, mark, limit),
+        entry_of,
+        lambda row: (row["created_at"], row["id"]),
+        older_than=older_than,
+        limit=limit,
+    )
 
 
 USED_BY_DAY = """

@@ -320,7 +320,10 @@ class Outbox(Verbs):
         aggregate_id: str | None = None,
         user_id: str | None = None,
     ) -> AsyncGenerator[OutboxEvent, None]:
-        """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX."""
+        """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX.
+
+        A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+        """
         async for item in self._pages(
             "/v1/admin/outbox/events",
             {"status": status, "type": type, "aggregate_id": aggregate_id, "user_id": user_id},

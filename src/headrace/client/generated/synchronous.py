@@ -1049,7 +1049,10 @@ class SyncOutbox(Blocking[Outbox]):
         aggregate_id: str | None = None,
         user_id: str | None = None,
     ) -> Iterator[OutboxEvent]:
-        """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX."""
+        """Everybody's events, newest first; those that were published go after HEADRACE_RETENTION_OUTBOX.
+
+        A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+        """
         return self._loop.iterate(
             self._verbs.list(status=status, type=type, aggregate_id=aggregate_id, user_id=user_id)
         )

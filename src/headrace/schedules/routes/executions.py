@@ -8,7 +8,7 @@ from headrace.access import AdminOnly
 from headrace.edge.authorization import OwnTurn
 from headrace.edge.errors import InvalidCursor, TooManyAtOnce
 from headrace.edge.instants import Instant
-from headrace.edge.paging import Page, Paging, seal
+from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
@@ -59,12 +59,12 @@ async def list_executions(
     wanted = ExecutionFilter(owner, schedule_id, states, trigger, type, due_after, due_before)
     async with db.transaction() as tx:
         found = await executions.list_executions(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    page = listing.page(
-        found.executions, mark=lambda run: (run.scheduled_at, run.execution_uid), item=ExecutionItemOut.of
+    return listing.page(
+        found.items,
+        mark=lambda run: (run.scheduled_at, run.execution_uid),
+        item=ExecutionItemOut.of,
+        resume=found.resume,
     )
-    if found.resume is not None:
-        page.next_cursor = seal(listing.key, listing.list_id, found.resume)
-    return page
 
 
 @router.get("/{execution_id}", response_model=ExecutionOut, summary="Read a run", responses=problems(ExecutionNotFound))

@@ -1,10 +1,11 @@
 """SQL that reads runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from headrace import walks
 from headrace.database import Row, Tx
 from headrace.schedules.model import Execution, ExecutionState, Trigger
 from headrace.sql import Mark, Where
@@ -65,53 +66,44 @@ class ExecutionFilter:
     until: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundExecutions:
-    """Runs without result and stack. ``resume`` is set when the scan limit ended the page early."""
-
-    executions: Sequence[Execution]
-    resume: Mark | None = None
+FoundExecutions = walks.Found[Execution]
+"""Runs without result and stack."""
 
 
 async def list_executions(
     tx: Tx, wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int
 ) -> FoundExecutions:
     """Runs, latest due time first."""
-    sql, args = listing(wanted, older_than=older_than, limit=limit)
-    found: list[Execution] = []
-    for row in await tx.fetch(sql, *args):
-        if row["fits"]:
-            found.append(_execution_of(row))
-        if row["walked"] == MAX_SCANNED_ROWS and len(found) < limit:
-            return FoundExecutions(found, resume=(row["scheduled_at"], row["execution_uid"]))
-    return FoundExecutions(found)
+    return await walks.walk(
+        tx,
+        lambda mark, limit: listing(wanted, older_than=mark, limit=limit),
+        _execution_of,
+        lambda row: (row["scheduled_at"], row["execution_uid"]),
+        older_than=older_than,
+        limit=limit,
+        rows=MAX_SCANNED_ROWS,
+        statements=1,
+    )
 
 
 # Deleted schedules are few, and read once.
 _OF_SCHEDULES_THAT_ARE = (
     "run.task_uid <> ALL (ARRAY(SELECT uid FROM headrace.scheduled_tasks WHERE deleted_at IS NOT NULL))"
 )
-_ORDER = "ORDER BY scheduled_at DESC, execution_uid DESC"
+_ORDER = "scheduled_at DESC, execution_uid DESC"
 
 
 def listing(wanted: ExecutionFilter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
     """The statement of a list and its arguments: one scan of a suitable index, which applies the other filters."""
-    walks: list[str] = []
+    sources: list[str] = []
     args: tuple[object, ...] = ()
     for state in _scanned_states(wanted):
         where = _scan_clauses(Where(first=len(args) + 1), wanted, state, older_than)
-        walks.append(
-            f"(SELECT *, row_number() OVER ({_ORDER}) AS walked FROM headrace.task_executions {where.sql} {_ORDER} "
-            f"LIMIT {MAX_SCANNED_ROWS})"
-        )
+        sources.append(walks.source("headrace.task_executions", where, _ORDER, rows=MAX_SCANNED_ROWS))
         args += where.args
     rest = _remaining_clauses(Where(first=len(args) + 1), wanted)
-    fits = " AND ".join((_OF_SCHEDULES_THAT_ARE, *rest.clauses))
-    sql = (
-        f"SELECT {_LISTED}, run.walked, {fits} AS fits FROM ({' UNION ALL '.join(walks)}) AS run "
-        f"WHERE ({fits}) OR run.walked = {MAX_SCANNED_ROWS} "
-        f"ORDER BY run.scheduled_at DESC, run.execution_uid DESC LIMIT ${rest.next}"
-    )
+    rest = replace(rest, clauses=(_OF_SCHEDULES_THAT_ARE, *rest.clauses))
+    sql = walks.selection(_LISTED, sources, "run", rest, _ORDER, rows=MAX_SCANNED_ROWS)
     return sql, (*args, *rest.args, limit)
 
 

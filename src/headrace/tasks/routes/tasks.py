@@ -8,7 +8,7 @@ from headrace.access import AdminOnly, Caller
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.etags import etag
 from headrace.edge.instants import Instant
-from headrace.edge.paging import Page, Paging, seal
+from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
 from headrace.edge.services import Db
@@ -95,10 +95,9 @@ async def list_tasks(
     )
     async with db.autocommit() as tx:
         listed = await service.list_tasks(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
-    page = listing.page(listed.tasks, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of)
-    if listed.resume is not None:
-        page.next_cursor = seal(listing.key, listing.list_id, listed.resume)
-    return page
+    return listing.page(
+        listed.items, mark=lambda task: (task.created_at, task.id), item=TaskItemOut.of, resume=listed.resume
+    )
 
 
 def _owner(caller: Caller, user_id: str | None) -> str | None:

@@ -1,18 +1,16 @@
 """Reading tasks. The answer is current: a task that was just claimed shows as running before its row says so."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
+from headrace import walks
 from headrace.database import Row, Tx
 from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
 from headrace.tasks.model import FIRST_STATUS, Task, TaskId, TaskStatus
 
-# Maximum rows that one statement reads, and maximum statements per page. Filters that no index serves, and deleted
-# rows, then make short pages instead of slow ones; the page carries the position for the next one.
-WALK, WALKS = 5000, 10
 COUNT_WALK = 200_000  # rows that a count reads
 INTERNAL = "headrace."  # what types of the product itself begin with
 
@@ -95,12 +93,8 @@ class Filter:
         return None if self.internal else INTERNAL
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Tasks without payload and result. ``resume`` is set when the look ended before the list did."""
-
-    tasks: Sequence[Task]
-    resume: Mark | None = None
+Found = walks.Found[Task]
+"""Tasks without payload and result."""
 
 
 async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, limit: int) -> Found:
@@ -109,15 +103,21 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     The status that counts here is the row's: one that a worker took within the last moment is still among the queued,
     and shows as running there.
     """
-    tasks: list[Task] = []
-    resume = older_than
-    for _ in range(WALKS):
-        part = await _walked(tx, wanted, older_than=resume, limit=limit - len(tasks))
-        tasks += part.tasks
-        if part.resume is None or (resume is None and not tasks and not await _was_ever(tx, wanted)):
-            return Found(tasks)
-        resume = part.resume
-    return Found(tasks, resume=resume)
+    first = await _walked(tx, wanted, older_than=older_than, limit=limit, statements=1)
+    if first.resume is None:
+        return first
+    if older_than is None and not first.items and not await _was_ever(tx, wanted):
+        return walks.Found([])
+    if wanted.user_id is None and wanted.statuses:
+        few = await _list_few(tx, wanted, older_than=older_than, limit=limit)
+        if few.tasks is not None:
+            return walks.Found(few.tasks)
+        if few.newest is not None and few.newest < first.resume[0]:
+            first = replace(first, resume=(few.newest + timedelta(microseconds=1), ""))
+    rest = await _walked(
+        tx, wanted, older_than=first.resume, limit=limit - len(first.items), statements=walks.STATEMENTS - 1
+    )
+    return walks.Found([*first.items, *rest.items], rest.resume)
 
 
 async def _was_ever(tx: Tx, wanted: Filter) -> bool:
@@ -126,15 +126,67 @@ async def _was_ever(tx: Tx, wanted: Filter) -> bool:
     return bool(await tx.fetchval(f"SELECT EXISTS (SELECT FROM headrace.task_routes {where.sql})", *where.args))
 
 
-async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> Found:
-    sql, args = listing(wanted, older_than=older_than, limit=limit)
-    tasks: list[Task] = []
-    for row in await tx.fetch(sql, *args):
-        if row["fits"]:
-            tasks.append(task_of(row))
-        if row["walked"] == WALK and len(tasks) < limit:
-            return Found(tasks, resume=(row["created_at"], row["id"]))
-    return Found(tasks)
+async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int, statements: int) -> Found:
+    return await walks.walk(
+        tx,
+        lambda mark, limit: listing(wanted, older_than=mark, limit=limit),
+        task_of,
+        lambda row: (row["created_at"], row["id"]),
+        older_than=older_than,
+        limit=limit,
+        statements=statements,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Few:
+    """The page, if so few tasks have these statuses that all of them were read; and the newest change of one."""
+
+    tasks: Sequence[Task] | None
+    newest: datetime | None
+
+
+# The operator may have dropped it, and without it the statement would read the whole table.
+_HAS_STATUS_INDEX = "SELECT to_regclass('headrace.idx_tasks_status_updated_at') IS NOT NULL"
+
+
+async def _list_few(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> _Few:
+    """Everybody's tasks of some statuses from the index on the status, which finds few among millions."""
+    if not await tx.fetchval(_HAS_STATUS_INDEX):
+        return _Few(None, None)
+    sql, args = listing_few(wanted, older_than=older_than, limit=limit)
+    rows = await tx.fetch(sql, *args)
+    if rows[0]["size"] > walks.ROWS:
+        return _Few(None, rows[0]["newest"])
+    return _Few([task_of(row) for row in rows if row["id"] is not None], rows[0]["newest"])
+
+
+def listing_few(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
+    """The statement of a list of few tasks and its arguments. Each row says how many have these statuses, up to one
+    more than a walk reads, and when one of them last changed; if no task matches, the only row has no id."""
+    statuses = wanted.statuses or ()
+    parts = " UNION ALL ".join(
+        f"(SELECT id, updated_at FROM headrace.tasks WHERE status = ${number} "
+        f"ORDER BY updated_at DESC LIMIT {walks.ROWS + 1})"
+        for number in range(1, len(statuses) + 1)
+    )
+    order = "ORDER BY created_at DESC, id DESC"
+    where = Where(first=len(statuses) + 1).since("task.created_at", wanted.created_since)
+    where = where.until("task.created_at", wanted.created_until)
+    where = _rest(where.older_than(("task.created_at", "task.id"), older_than), wanted)
+    sql = f"""
+WITH few AS MATERIALIZED (SELECT * FROM ({parts}) AS part LIMIT {walks.ROWS + 1}),
+     bounds AS (SELECT count(*) AS size, max(updated_at) AS newest FROM few)
+SELECT bounds.*, page.* FROM bounds LEFT JOIN LATERAL (
+  SELECT {SHOWN}, NULL AS payload, NULL AS result
+  FROM (
+    SELECT task.* FROM few JOIN headrace.tasks AS task ON task.id = few.id
+    {where.sql} {order} LIMIT ${where.next}
+  ) AS task {LEASE}
+) AS page ON bounds.size <= {walks.ROWS}
+ORDER BY page.created_at DESC, page.id DESC
+"""
+    return sql, (*statuses, *where.args, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,23 +253,16 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     # an index on the time alone the walk would lead over everybody else's tasks, without a bound. Upwards only the
     # index with the status gives it, downwards only the one without: no walk leads over tasks of other statuses.
     user = "" if wanted.user_id is None else "user_id, " if by_status else "user_id DESC, "
-    order = f"ORDER BY {user}created_at DESC, id DESC"
-    walks: list[str] = []
+    order = f"{user}created_at DESC, id DESC"
+    sources: list[str] = []
     args: tuple[object, ...] = ()
     for status in wanted.statuses if by_status and wanted.statuses is not None else [None]:
         where = _walk(Where(first=len(args) + 1), wanted, status, older_than)
-        walks.append(
-            f"(SELECT *, row_number() OVER ({order}) AS walked FROM headrace.tasks {where.sql} {order} LIMIT {WALK})"
-        )
+        sources.append(walks.source("headrace.tasks", where, order))
         args += where.args
     rest = _rest(Where(first=len(args) + 1), wanted)
-    fits = " AND ".join(rest.clauses)
-    sql = (
-        f"SELECT {SHOWN}, NULL AS payload, NULL AS result, task.walked, {fits} AS fits "
-        f"FROM ({' UNION ALL '.join(walks)}) AS task {LEASE} "
-        f"WHERE ({fits}) OR task.walked = {WALK} {order} LIMIT ${rest.next}"
-    )
-    return sql, (*args, *rest.args, limit)
+    columns = f"{SHOWN}, NULL AS payload, NULL AS result"
+    return walks.selection(columns, sources, "task", rest, order, joins=LEASE), (*args, *rest.args, limit)
 
 
 def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: Mark | None) -> Where:

@@ -45,7 +45,10 @@ async def list_deliveries(
     created_before: Annotated[Instant | None, Query(description="Before this time.")] = None,
     user_id: Owner = None,
 ) -> Page[DeliveryItemOut]:
-    """Attempts, newest first."""
+    """Attempts, newest first.
+
+    A page may be short, even empty, without being the last: continue until `next_cursor` is null.
+    """
     owner = owner_of(caller, user_id)
     asked = {"endpoint_id": endpoint_id, "event_id": event_id, "event_type": event_type, "status": status}
     listing = paging.of(
@@ -59,10 +62,11 @@ async def list_deliveries(
     if event_id is not None:
         check(event_id, "evt")
     wanted = DeliveryFilter(owner, endpoint_id, event_id, event_type, status, created_after, created_before)
-    before = int(listing.after[1]) if listing.after else None
     async with db.transaction() as tx:
-        rows = await resending.list_deliveries(tx, caller, wanted, before=before, limit=listing.fetch)
-    return listing.page(rows, mark=lambda each: (each.created_at, str(each.id)), item=DeliveryItemOut.of)
+        found = await resending.list_deliveries(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+    return listing.page(
+        found.items, mark=lambda each: (each.created_at, str(each.id)), item=DeliveryItemOut.of, resume=found.resume
+    )
 
 
 @router.get(

@@ -1,0 +1,4 @@
+CREATE INDEX idx_usage_ledger_entitlement_id ON headrace.usage_ledger (entitlement_id);
+DROP INDEX headrace.idx_usage_ledger_entitlement_created_at;
+DROP INDEX headrace.idx_usage_ledger_user_rare_source;
+DROP INDEX headrace.idx_usage_ledger_rare_source;
