@@ -371,6 +371,7 @@ CREATE TABLE headrace.entitlements (
   created_at timestamptz NOT NULL DEFAULT now(),
   updated_at timestamptz NOT NULL DEFAULT now(),
   features_json jsonb,
+  alerted_percent smallint,
   CONSTRAINT entitlements_pkey PRIMARY KEY (id),
   CONSTRAINT fk_entitlements_plans_plan_id FOREIGN KEY (plan_id) REFERENCES headrace.plans(id),
   CONSTRAINT fk_entitlements_subscriptions_subscription_id FOREIGN KEY (subscription_id) REFERENCES headrace.subscriptions(id),
@@ -389,6 +390,7 @@ CREATE TRIGGER tr_entitlements_touch BEFORE UPDATE ON headrace.entitlements FOR 
 GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.entitlements TO headrace_app;
 COMMENT ON TABLE headrace.entitlements IS 'Units that a user may use in a period. total = left + held + committed, by the ledger.';
 COMMENT ON COLUMN headrace.entitlements.features_json IS 'The plan''s features when it was granted: changing a plan changes nothing that was granted.';
+COMMENT ON COLUMN headrace.entitlements.alerted_percent IS 'The highest share of the quota, in percent, of which the user was notified.';
 
 CREATE TABLE headrace.event_interests (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -494,7 +496,7 @@ CREATE TABLE headrace.notifications (
   CONSTRAINT notifications_pkey PRIMARY KEY (id),
   CONSTRAINT fk_notifications_users_user_id FOREIGN KEY (user_id) REFERENCES headrace.users(id),
   CONSTRAINT ck_notifications_read_at CHECK ((is_read = (read_at IS NOT NULL))),
-  CONSTRAINT ck_notifications_type CHECK ((type IN ('TASK_SUCCEEDED', 'TASK_FAILED', 'SUBSCRIPTION_ACTIVATED', 'SUBSCRIPTION_EXPIRING', 'ACCOUNT_DELETE_COMPLETED')))
+  CONSTRAINT ck_notifications_type CHECK ((type IN ('TASK_SUCCEEDED', 'TASK_FAILED', 'SUBSCRIPTION_ACTIVATED', 'SUBSCRIPTION_EXPIRING', 'QUOTA_REACHED', 'ACCOUNT_DELETE_COMPLETED')))
 );
 CREATE INDEX idx_notifications_user_id ON headrace.notifications USING btree (user_id, id DESC);
 CREATE INDEX idx_notifications_user_read_created_at ON headrace.notifications USING btree (user_id, is_read, created_at DESC);
@@ -1836,6 +1838,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Gives a route to waiting rows of programs of an earlier release; gives how many.
 -- headrace.adopt_queue_rows(most integer) RETURNS integer
 --   in functions/adopt_queue_rows.sql
+
+-- Writes quota.reached for users who reach 80 or 100 percent of their quota by these units.
+-- headrace.alert_quota(entitlement_ids text[], user_ids text[], units integer[]) RETURNS void
+--   in functions/alert_quota.sql
 
 -- Whether an archive may go from one state to another (or stay).
 -- headrace.archive_may_move(source text, target text) RETURNS boolean

@@ -102,8 +102,10 @@ async def test_of_200_clients_who_want_the_last_50_units_50_get_one(bench: Bench
     made, refused = await race([single(bench, caller) for _ in range(CLIENTS)])
     assert (made, refused) == (UNITS, CLIENTS - UNITS)
     assert await stand.left(bench.db, quota) == 0
-    for table in ("tasks", "task_queue", "outbox_events"):
+    for table in ("tasks", "task_queue"):
         assert await count(bench.db, table) == UNITS
+    assert await count(bench.db, "outbox_events", "event_type LIKE 'task.%'") == UNITS
+    assert await count(bench.db, "outbox_events", "event_type = 'quota.reached'") == 2, "at 80 and at 100 percent"
     assert await count(bench.db, "usage_ledger", "status = 'HELD'") == UNITS
     assert await count(bench.db, "audit_events", "action = 'created' AND resource_type = 'task'") == UNITS
     assert (await verify(bench.db, Who.system())).is_clean

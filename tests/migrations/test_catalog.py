@@ -86,6 +86,10 @@ DECIDED = {
     '001 audit_events: idx_audit_events_client_ip (client_ip): (client_ip, "timestamp" DESC)': "newest first at once",
     "001 audit_events: idx_audit_events_created_at (created_at): missing": TAG_ONLY + "it is the timestamp, indexed",
     # -- 002, the watermark service
+    "002 notifications: check type IN ('TASK_SUCCEEDED', 'TASK_FAILED', 'SUBSCRIPTION_ACTIVATED', "
+    "'SUBSCRIPTION_EXPIRING', 'ACCOUNT_DELETE_COMPLETED'): missing": (
+        "the same list and QUOTA_REACHED (ck_notifications_type), for a quota that is nearly used"
+    ),
     "002 assets: check media_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT'): missing": (
         "the same list and OTHER (ck_assets_media_type), for files that the settings allow beside media"
     ),

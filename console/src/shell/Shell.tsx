@@ -23,7 +23,7 @@ import { useUnread } from "../live/notifications";
 import { OPERATORS } from "../operators/navigation";
 import { signedOut, useMe } from "../session/store";
 import { Mark } from "./Mark";
-import { AnnouncementLine, ContactLine } from "./Notices";
+import { AnnouncementLine, ContactLine, QuotaLine } from "./Notices";
 import { type Destination, MINE } from "./navigation";
 import { LanguageSwitch, ThemeSwitch } from "./preferences";
 import classes from "./Shell.module.css";
@@ -101,6 +101,7 @@ export function Shell({ children }: { children: ReactNode }) {
           </div>
         )}
         <AnnouncementLine />
+        {user.role !== "ADMIN" && <QuotaLine />}
         <div id="content" tabIndex={-1} className={classes.content}>
           {children}
         </div>

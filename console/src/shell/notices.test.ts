@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { announcementOf, contactOf } from "./notices";
+import { announcementOf, contactOf, quotaLevelOf } from "./notices";
 
 const NOW = Date.parse("2026-11-19T12:00:00Z");
 
@@ -20,4 +20,11 @@ it("shows a contact that can be reached", () => {
   });
   expect(contactOf({ contact: { email: null, url: "javascript:alert(1)" } })).toBeNull();
   expect(contactOf({ contact: {} })).toBeNull();
+});
+
+it("warns of a quota at 80 and at 100 percent", () => {
+  expect(quotaLevelOf({ left: 21, total: 100 })).toBeNull();
+  expect(quotaLevelOf({ left: 20, total: 100 })).toBe(80);
+  expect(quotaLevelOf({ left: 0, total: 100 })).toBe(100);
+  expect(quotaLevelOf({ left: 0, total: 0 })).toBeNull();
 });

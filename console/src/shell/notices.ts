@@ -25,3 +25,9 @@ export function contactOf(configs: Record<string, unknown> | undefined): Contact
   const email = found?.email ?? null;
   return url === null && email === null ? null : { email, url };
 }
+
+/** Which notice a quota deserves: at 80 and at 100 percent, as the server's notifications. */
+export function quotaLevelOf({ left, total }: { left: number; total: number }): 80 | 100 | null {
+  if (total <= 0) return null;
+  return left <= 0 ? 100 : left * 5 <= total ? 80 : null;
+}

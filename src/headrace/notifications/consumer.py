@@ -11,14 +11,15 @@ from headrace.tasks.model import MEDIA_TYPES
 _BY_EVENT = {
     "task.succeeded": NotificationType.TASK_SUCCEEDED,
     "task.failed": NotificationType.TASK_FAILED,
+    "quota.reached": NotificationType.QUOTA_REACHED,
     "subscription.activated": NotificationType.SUBSCRIPTION_ACTIVATED,
     "subscription.expiring": NotificationType.SUBSCRIPTION_EXPIRING,
 }
 
 
 class NotificationConsumer:
-    """Notifies of media tasks and subscriptions, whose events are always written. It has no interests of its own, so no
-    event is written only for it; tasks of programs appear in no inbox."""
+    """Notifies of media tasks, subscriptions and quotas, whose events are always written. It has no interests of its
+    own, so no event is written only for it; tasks of programs appear in no inbox."""
 
     name = CONSUMER
     interests: Sequence[str] = ()
@@ -48,6 +49,9 @@ def meaning_of(stored: StoredEvent) -> NewNotification | None:
         return None
     if event.aggregate_type == "task" and event.payload.get("type") not in MEDIA_TYPES:
         return None
-    kept = ("task_id", "type", "error_code", "error_message", "subscription_id", "plan_id", "period_end", "expire_at")
+    kept = (
+        *("task_id", "type", "error_code", "error_message", "subscription_id", "plan_id", "period_end", "expire_at"),
+        *("percent", "total", "left", "renews_at"),
+    )
     payload = {name: event.payload[name] for name in kept if event.payload.get(name) is not None}
     return NewNotification(user_id, type_, event.id, payload)

@@ -20,6 +20,10 @@ _TEXTS: Mapping[NotificationType, Mapping[Language, tuple[str, str]]] = {
         ),
         "zh": ("您的{kind}处理失败{title}", "任务 {task_id} 失败：{reason}本次未扣费。"),
     },
+    NotificationType.QUOTA_REACHED: {
+        "en": ("{percent} % of your units are used", "{left} of {total} units are left until {until}."),
+        "zh": ("您的额度已使用 {percent}%", "{until} 前还剩 {left} / {total} 个单位。"),
+    },
     NotificationType.SUBSCRIPTION_ACTIVATED: {
         "en": ("Your subscription is active", "Your subscription is active until {until}."),
         "zh": ("您的订阅已生效", "您的订阅已生效，有效期至 {until}。"),
@@ -48,7 +52,10 @@ def write(type_: NotificationType, language: Language, payload: Mapping[str, Any
         title=_COLON[language] + str(payload["title"]) if payload.get("title") else "",
         kind=_KINDS.get(str(payload.get("type")), _ANY_KIND)[language],
         reason=_sentence(payload.get("error_message") or payload.get("error_code"), language),
-        until=str(payload.get("period_end") or payload.get("expire_at") or "")[:10],
+        until=str(payload.get("period_end") or payload.get("expire_at") or payload.get("renews_at") or "")[:10],
+        percent=str(payload.get("percent", "")),
+        left=str(payload.get("left", "")),
+        total=str(payload.get("total", "")),
     )
     return title.format_map(facts)[:_MAX_TITLE_LENGTH], body.format_map(facts)[:_MAX_BODY_LENGTH]
 

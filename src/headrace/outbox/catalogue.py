@@ -80,6 +80,13 @@ _TASK: Mapping[str, Schema] = {
     "started_at": _named("When the last attempt began.", _OPTIONAL_INSTANT),
     "finished_at": _OPTIONAL_INSTANT,
 }
+_QUOTA: Mapping[str, Schema] = {
+    "user_id": _USER,
+    "percent": _named("The share that was reached: 80 or 100.", {"type": "integer"}),
+    "total": _named("The units of the present period.", _COUNT),
+    "left": _COUNT,
+    "renews_at": _named("The earliest end of a present period.", _OPTIONAL_INSTANT),
+}
 _SUBSCRIPTION: Mapping[str, Schema] = {
     "subscription_id": _TEXT,
     "user_id": _USER,
@@ -126,6 +133,11 @@ _DESCRIPTIONS: Mapping[str, tuple[str, Mapping[str, Schema], str]] = {
     "task.failed": ("task", _TASK, "It ended: no attempt is left, or the failure is permanent."),
     "task.canceled": ("task", _TASK, "It was canceled by a user or a program."),
     "account.deleted": ("account", _DELETION, "An account and its user's data were erased."),
+    "quota.reached": (
+        "account",
+        _QUOTA,
+        "80 or 100 percent of a user's units are used or held; at most once for each share and period.",
+    ),
     "subscription.activated": ("subscription", _SUBSCRIPTION, "It was paid for or granted, and is active from now on."),
     "subscription.expiring": ("subscription", _SUBSCRIPTION, "It will end soon."),
     "subscription.expired": ("subscription", _SUBSCRIPTION, "Its period has ended."),

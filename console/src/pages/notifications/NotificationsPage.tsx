@@ -128,6 +128,14 @@ function words(each: NotificationOut): { title: string; body: string } {
   const { type = "", title, error_code = "" } = (each.payload ?? {}) as AboutTask;
   const called = title ? t("called", { title }) : "";
   const kind = wordFor(notificationTexts, `kind-${type}`);
+  if (each.type === "QUOTA_REACHED") {
+    const {
+      percent = 0,
+      left = 0,
+      total = 0,
+    } = (each.payload ?? {}) as Partial<Record<"percent" | "left" | "total", number>>;
+    return { title: t("quota", { percent }), body: t("quotaText", { left, total }) };
+  }
   if (!MEDIA.includes(type)) return each;
   if (each.type === "TASK_SUCCEEDED") return { title: t("ready", { kind }) + called, body: t("readyText") };
   const why = wordFor(removalTexts, error_code);

@@ -69,6 +69,7 @@ BEGIN
   )
   SELECT (SELECT sum(given) FROM unnest(hold_units.units) AS given) - coalesce(sum(parts.units), 0) INTO missing FROM parts;
   IF missing = 0 THEN
+    PERFORM headrace.alert_quota(offered.ids, hold_units.user_ids, hold_units.units);
     RETURN;
   END IF;
 
