@@ -5,7 +5,7 @@ from typing import Any
 from headrace.assets.results import FIELD
 from headrace.database import Database, Tx
 from headrace.removal.order import RemovalOrder
-from headrace.removal.service.orders.unpaid import may_waive
+from headrace.removal.service.orders.unpaid import RepeatsUsedUp, count_waived_repeat
 from headrace.tasks.context import TaskContext
 
 # Along the index of a user's orders of one file; of the same bytes uploaded again there are few, too.
@@ -35,8 +35,10 @@ async def waive_if_same(db: Database, context: TaskContext, order: RemovalOrder,
         same = await find_same(tx, context.user_id, order.sha256, context.task_id, file["sha256"])
     if same is None:
         return
-    async with db.transaction() as tx:
-        if not await may_waive(tx, context.task_id, context.user_id, order.sha256):
-            return
+    try:
+        async with db.transaction() as tx:
+            await count_waived_repeat(tx, context.task_id, context.user_id, order.sha256)
+    except RepeatsUsedUp:
+        return
     file["metrics"] = {**(file["metrics"] or {}), "same_as": same}
     await context.used(0)

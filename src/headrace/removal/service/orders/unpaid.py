@@ -44,12 +44,20 @@ async def count_detection(tx: Tx, task_id: str, user_id: str, sha256: str | None
         raise DetectionLimit(retry_after=wait)
 
 
-async def may_waive(tx: Tx, task_id: str, user_id: str, sha256: str) -> bool:
-    """Whether one more removal of this file may be free because its result is not new: work is not free without end."""
+class RepeatsUsedUp(Exception):
+    """No more removals of this file are free today because their result is not new."""
+
+
+async def count_waived_repeat(tx: Tx, task_id: str, user_id: str, sha256: str) -> None:
+    """Count a removal that is free because its result is not new, once for each task: work is not free without end.
+
+    ``RepeatsUsedUp`` must roll the transaction back: a refused task that runs again is counted then.
+    """
     if not await _is_first(tx, f"repeat:{task_id}"):
-        return True
+        return
     every = _DAY / MAX_WAIVED_REPEATS_PER_FILE
-    return await count_in(tx, f"repeat:{user_id}:{sha256}", every=every, burst=MAX_WAIVED_REPEATS_PER_FILE) is None
+    if await count_in(tx, f"repeat:{user_id}:{sha256}", every=every, burst=MAX_WAIVED_REPEATS_PER_FILE) is not None:
+        raise RepeatsUsedUp
 
 
 async def _is_first(tx: Tx, bucket: str) -> bool:
