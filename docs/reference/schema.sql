@@ -1906,7 +1906,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.drop_month(archive_id text, digest text, wait_ms integer DEFAULT 50) RETURNS boolean
 --   in functions/drop_month.sql
 
--- Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.
+-- Writes an outbox event for each change of a task with subscribers, in the order given; always: for each.
 -- headrace.emit_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL::text[], always boolean DEFAULT false) RETURNS void
 --   in functions/emit_task_events.sql
 
@@ -1999,7 +1999,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.lock_request(request bigint) RETURNS void
 --   in functions/lock_request.sql
 
--- Locks the entitlements of these users that nobody else has locked; gives the users whose units are locked by others.
+-- Locks the entitlements of these users that no other transaction has locked; gives the users whose units are locked.
 -- headrace.lock_units_of(user_ids text[]) RETURNS SETOF text
 --   in functions/lock_units_of.sql
 
@@ -2119,7 +2119,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.subscription_may_move(source text, target text) RETURNS boolean
 --   in functions/subscription_may_move.sql
 
--- Runs that must make room for later ones of their schedule and were not told so yet; of these schedules, or of all.
+-- Runs that must make room for later ones of their schedule and were not asked to stop yet; of these schedules, or of all.
 -- headrace.superseded_executions(uids text[], most integer) RETURNS TABLE(uid text, execution_uid text, task_id text)
 --   in functions/superseded_executions.sql
 
@@ -2143,7 +2143,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.typeid_month(id text) RETURNS date
 --   in functions/typeid_month.sql
 
--- Gives back tasks that were claimed and never started; gives those that went back.
+-- Returns claimed tasks that were not started to the queue, and gives them.
 -- headrace.unclaim_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 --   in functions/unclaim_tasks.sql
 
@@ -2171,7 +2171,7 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.wake_relays() RETURNS void
 --   in functions/wake_relays.sql
 
--- Whether somebody wants events of tasks of one of these types; that stays true until the transaction ends.
+-- Whether events of these types have a subscriber; that stays true until the transaction ends.
 -- headrace.wants_task_events(event_types text[]) RETURNS boolean
 --   in functions/wants_task_events.sql
 
@@ -2183,6 +2183,6 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.why_month_stays(parent text, month date) RETURNS text
 --   in functions/why_month_stays.sql; for the owner alone
 
--- Writes the events of tasks that somebody wants, or all of them.
+-- Writes the events of tasks that have subscribers, or all of them.
 -- headrace.write_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean) RETURNS void
 --   in functions/write_task_events.sql

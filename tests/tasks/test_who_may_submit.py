@@ -150,14 +150,14 @@ async def test_programs_submit_everything_and_for_a_user_what_is_for_them(
     await connection.close()
 
 
-async def test_nobody_knows_yet_who_may_submit_a_type_that_is_not_there(
+async def test_who_may_submit_an_undeclared_type_is_unknown(
     database_url: str, people: Mapping[str, str]
 ) -> None:
     async with Headrace(database_url) as hr:
         with pytest.raises(UnknownTaskType, match="No worker has ever registered the task type late"):
             await hr.submit("late")
         await hr.submit("late", unknown_type="wait")
-        with pytest.raises(TypeDenied, match="Nobody knows yet"):
+        with pytest.raises(TypeDenied, match="is not declared yet"):
             await hr.submit("late", unknown_type="wait", user_id=people["ada"])
         await hr.submit("late", unknown_type="wait", user_id=people["ada"], trusted=True)
 

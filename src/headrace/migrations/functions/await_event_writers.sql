@@ -1,6 +1,6 @@
 -- The other side of hold_event_interests: waits until no transaction is open that has decided about events, and keeps new
--- ones from deciding until this one ends. Who waits for a lock holds up all who come after it: so it waits for a moment
--- only, gives way for longer, and tries again. False: somebody keeps a transaction open all the time.
+-- ones from deciding until this one ends. A waiting lock request blocks all later ones: so it waits only for a
+-- moment, pauses for longer, and tries again. False: a transaction stays open all the time.
 CREATE OR REPLACE FUNCTION headrace.await_event_writers(most interval) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog

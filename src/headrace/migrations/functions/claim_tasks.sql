@@ -4,7 +4,7 @@
 -- of a lane is where the caller knows its first row to be: dead rows before it, which vacuum may not be allowed to
 -- remove, are not walked over again.
 --
--- Plans of a claim are kept: making them anew took longer than the claim of one task. That is safe only because there is
+-- Plans of a claim are kept: planning took longer than the claim of one task. That is safe only because there is
 -- one way through each statement, whatever the figures say, also when a plan comes from a time when the queue was empty:
 -- rows are looked up one by one by their keys (OFFSET 0 keeps a subquery from being merged into the join), and what was
 -- chosen is updated by a list of keys.

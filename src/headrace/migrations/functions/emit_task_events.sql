@@ -1,6 +1,5 @@
--- Tells of what has just happened to tasks, where somebody wants to know (or the type demands it): called after the
--- change, in its transaction, so that the row lock of a task puts its events in order. Nobody wants it: that is all that it
--- costs.
+-- Writes the events of a change of tasks that have subscribers (or whose type demands events): called after the change, in
+-- its transaction, so that the row lock of a task puts its events in order. Without subscribers it writes nothing.
 CREATE OR REPLACE FUNCTION headrace.emit_task_events(
   event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[] DEFAULT NULL,
   always boolean DEFAULT false
@@ -13,6 +12,6 @@ BEGIN
   END IF;
 END
 $$;
-COMMENT ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[], boolean) IS 'Writes an outbox event for each change of a task that somebody wants to know of, in the order given; always: for each.';
+COMMENT ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[], boolean) IS 'Writes an outbox event for each change of a task with subscribers, in the order given; always: for each.';
 REVOKE EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[], boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION headrace.emit_task_events(text[], text[], text[], integer[], text[], boolean) TO headrace_app;

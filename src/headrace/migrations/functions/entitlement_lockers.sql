@@ -1,7 +1,7 @@
 -- The sessions that keep rows of entitlements locked, as a JSON array of pid, user, application and age in seconds; the age
--- is null for another role's session, unless this role has pg_read_all_stats. Read from the rows themselves, so nobody has to wait for a lock to
--- learn whose it is. A row that is locked by several transactions names them by a MultiXactId: whether xmax is one cannot be
--- told from it, and one that is none is refused. Only open transactions are in pg_locks, so a wrong guess finds nobody.
+-- is null for another role's session, unless this role has pg_read_all_stats. Read from the rows themselves, without waiting
+-- for a lock. A row locked by several transactions names them by a MultiXactId: xmax does not say whether it is one, and
+-- PostgreSQL refuses a wrong one. pg_locks lists only open transactions, so a wrong guess finds no session.
 CREATE OR REPLACE FUNCTION headrace.entitlement_lockers(entitlement_ids text[]) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET jit = off

@@ -1,4 +1,4 @@
--- For whoever writes a run and does not say whose it is.
+-- For runs that are inserted without an owner.
 CREATE OR REPLACE FUNCTION headrace.fill_execution_owner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.user_id := (SELECT schedule.user_id FROM headrace.scheduled_tasks AS schedule WHERE schedule.uid = NEW.task_uid);

@@ -1,13 +1,13 @@
--- Tasks come to their end. Only rows that this worker holds in this attempt count: a late worker changes nothing, and
--- learns it from what is not given back.
+-- Ends tasks. Only rows that this worker holds in this attempt count: a late worker changes nothing, and the returned
+-- sequence numbers say which ends were written.
 --
--- Written so that no statistics can spoil it. What the planner believes of task_queue is always out of date, and a join
--- that it turns the wrong way round costs the square of a batch: so the narrow rows are deleted by a list of keys, and
--- what they held is put beside what was given by position, without a join. Plans are made for the batch at hand: half a
--- millisecond, where one made for any batch takes three times as long for each row.
+-- No statistics can spoil its plans. The planner's estimates of task_queue are always out of date, and a wrong join order
+-- costs the square of a batch: so the narrow rows are deleted by a list of keys, and matched with the arguments by
+-- position, without a join. Plans are made for the batch at hand: half a millisecond, where a generic plan takes three
+-- times as long for each row.
 --
--- With emits all have succeeded, and whoever wants their events gets them, without another statement: the starts, too, of
--- those that are not told. Unsure is who cannot know whether a start was told.
+-- With emits all have succeeded, and subscribers get their events without another statement: also the start of each task
+-- whose start is not among told, the starts that were written. With unsure the function looks up which were.
 CREATE OR REPLACE FUNCTION headrace.finish_tasks(
   worker_number integer, worker_name text, seqs bigint[], attempts integer[], statuses text[], results jsonb[],
   error_codes text[], error_messages text[], emits boolean DEFAULT false, told bigint[] DEFAULT '{}', unsure boolean DEFAULT false
@@ -27,10 +27,10 @@ DECLARE
   claims  timestamptz[];
   start_tasks text[];
   start_tries integer[];
-  heard   boolean := emits AND headrace.wants_task_events(ARRAY['task.started', 'task.succeeded']);
+  has_subscribers boolean := emits AND headrace.wants_task_events(ARRAY['task.started', 'task.succeeded']);
   started bigint[] := told;
 BEGIN
-  IF heard AND unsure THEN
+  IF has_subscribers AND unsure THEN
     started := told || ARRAY(SELECT headrace.started_tasks(worker_number, seqs, attempts));
   END IF;
   -- The delete decides whose they are: a row that was taken from this worker meanwhile is not among them.
@@ -73,7 +73,7 @@ BEGIN
         progress = CASE WHEN held.status = 'SUCCEEDED' THEN 100 ELSE task.progress END, eta_sec = NULL,
         started_at = held.claimed_at, finished_at = now(), updated_at = now(), version = task.version + 1
     FROM held
-    -- Not what somebody else has ended meanwhile.
+    -- Not what another transaction has ended meanwhile.
     WHERE task.id = held.task_id AND task.queue_seq = held.seq
   )
   INSERT INTO headrace.task_logs (task_id, attempt, status, message)
@@ -86,12 +86,12 @@ BEGIN
     FROM unnest(tasks, statuses, used, priced) AS ended (task, status, used, is_priced)
     WHERE ended.is_priced;
   END IF;
-  -- A slot of a limit is free again: somebody may sleep because there was none.
+  -- A slot of a limit is free again: a worker may sleep because there was none.
   IF limited AND EXISTS (SELECT FROM headrace.workers WHERE ended_at IS NULL AND asleep) THEN
     PERFORM pg_notify('headrace_tasks', '');
   END IF;
-  IF heard THEN
-    -- All starts, then all ends: in order for each task. A start that was told is left out.
+  IF has_subscribers THEN
+    -- All starts, then all ends: in order for each task. A start that was written is left out.
     IF started <> '{}' THEN
       SELECT coalesce(array_agg(ended.task), '{}'), coalesce(array_agg(ended.attempt), '{}') INTO start_tasks, start_tries
       FROM unnest(done, tasks, tries) AS ended (seq, task, attempt)

@@ -18,7 +18,7 @@ DECLARE
   at timestamptz;
 BEGIN
   -- In one order for all, and before any run is touched: two batches do not deadlock, and the counts of a schedule
-  -- change one transaction after the other. A start changes no count and holds up nobody. By a list of keys: as a join,
+  -- change one transaction after the other. A start changes no count and blocks nothing. By a list of keys: as a join,
   -- with sorting switched off, it would walk through all schedules there are.
   PERFORM FROM headrace.scheduled_tasks AS schedule
   WHERE schedule.uid = ANY (ARRAY(

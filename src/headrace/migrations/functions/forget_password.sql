@@ -1,11 +1,11 @@
--- Whoever ends a task forgets the password of its document, in that transaction: by the database and not by a follower, so that
--- programs which were started before there were passwords do so, too.
+-- The end of a task deletes the password of its document, in that transaction: by a trigger and not by a follower, so that
+-- programs of earlier releases do so, too.
 CREATE OR REPLACE FUNCTION headrace.forget_password() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-  -- The trigger outlives the table where somebody goes back to the schema before it.
+  -- The trigger outlives the table after a migration down.
   IF to_regclass('headrace.removal_passwords') IS NOT NULL THEN
     DELETE FROM headrace.removal_passwords WHERE task_id = NEW.id;
   END IF;

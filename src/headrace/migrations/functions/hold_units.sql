@@ -1,5 +1,5 @@
 -- Holds what tasks cost, in the transaction that creates them or sends them into the queue again; all of them or none. The
--- one way to hold, for programs and for headrace.submit. HR006: somebody has not enough left.
+-- one way to hold, for programs and for headrace.submit. HR006: a user has too few units left.
 --
 -- What ends first is spent first; a hold may lie in several entitlements. They are locked in the order of their ids, here
 -- and where holds are released, after the rows of tasks and schedules: two transactions never wait for each other.
@@ -14,7 +14,7 @@ DECLARE
   missing bigint;
   short   record;
 BEGIN
-  -- The rows as whoever held them before us left them.
+  -- The rows as the transactions that held them before left them.
   SELECT array_agg(locked.id) AS ids, array_agg(locked.user_id) AS user_ids, array_agg(locked.quota_left) AS lefts,
          array_agg(locked.period_end) AS ends
   INTO offered

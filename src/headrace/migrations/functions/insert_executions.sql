@@ -1,5 +1,5 @@
 -- The foreign key to tasks is checked row by row, by a plan that a session keeps. Made when there were no tasks it reads
--- the table from end to end, and each run costs as much as there are tasks. So whoever names a task plans for an index.
+-- the table from end to end, and each run costs as much as there are tasks. So a call with task ids plans for an index.
 CREATE OR REPLACE FUNCTION headrace.insert_executions(
   schedule_uids text[], user_ids text[], names text[], types text[], uids text[], task_ids text[], dues timestamptz[],
   refusals text[], trigger text, triggered_by text, at timestamptz

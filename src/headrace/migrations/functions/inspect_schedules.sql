@@ -1,5 +1,5 @@
 -- Runs that wait have an index of their own, in their order. Where statistics say that hardly anything is pending, the
--- one on states looks as good, and reads what everybody's schedules have pending, for each of them. It would have to sort.
+-- one on states looks as good, and reads the pending runs of all users' schedules, for each of them. It would have to sort.
 CREATE OR REPLACE FUNCTION headrace.inspect_schedules(uids text[], first_dues timestamptz[], last_dues timestamptz[])
 RETURNS TABLE (uid text, active bigint, waiting boolean, fired timestamptz[])
 LANGUAGE plpgsql STABLE ROWS 1000

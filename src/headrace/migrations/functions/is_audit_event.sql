@@ -1,9 +1,9 @@
--- What an audit event must be, as one function. PostgreSQL reads every CHECK of a table anew for every statement, and
+-- What an audit event must be, as one function. PostgreSQL reads every CHECK of a table again for every statement, and
 -- forty names in a list are long reading: nine CHECKs took two fifths of the time of writing an event. A function's body
 -- is read once in a session. So a new name in a list is a new function, and no row has to be looked at for it.
--- The rules keep their names: whoever breaks one is told which, as a constraint of that name would. (actor_type's CHECK
--- stays, for it is 002's own, and short.) A CHECK's operators are PostgreSQL's for good, a body's those of the search_path:
--- it is set, or whoever may create operators could make every event fit.
+-- The rules keep their names: the error names the broken rule, as a constraint of that name would. (actor_type's CHECK
+-- stays: it is 002's own, and short.) A CHECK's operators are bound when it is created, a body's by the search_path: it is
+-- set, or a role that may create operators could make every event pass.
 CREATE OR REPLACE FUNCTION headrace.is_audit_event(
   id text, millis bigint, created_at timestamptz, action text, resource_type text, resource jsonb, principal jsonb,
   diff_object jsonb, client_ip text

@@ -1,5 +1,5 @@
--- Locks the entitlements that headrace.hold_units would spend for these users, as far as nobody else has them locked, and
--- gives the users whose units are locked: who creates tasks of many users in one transaction leaves those to a later one.
+-- Locks the entitlements that headrace.hold_units would spend for these users, unless others have them locked, and gives
+-- the users whose units are locked: a transaction that creates tasks of many users leaves theirs to a later one.
 CREATE OR REPLACE FUNCTION headrace.lock_units_of(user_ids text[]) RETURNS SETOF text
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET jit = off
@@ -18,6 +18,6 @@ BEGIN
     AND entitlement.period_start <= now() AND entitlement.period_end > now() AND entitlement.id <> ALL (locked);
 END
 $$;
-COMMENT ON FUNCTION headrace.lock_units_of(text[]) IS 'Locks the entitlements of these users that nobody else has locked; gives the users whose units are locked by others.';
+COMMENT ON FUNCTION headrace.lock_units_of(text[]) IS 'Locks the entitlements of these users that no other transaction has locked; gives the users whose units are locked.';
 REVOKE EXECUTE ON FUNCTION headrace.lock_units_of(text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION headrace.lock_units_of(text[]) TO headrace_app;

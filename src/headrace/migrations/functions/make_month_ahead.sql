@@ -1,4 +1,4 @@
--- The application keeps the months ahead itself: no row must wait in the default partition for somebody who may migrate.
+-- The application creates future months itself: no row must wait in the default partition for a role that may migrate.
 -- It can make nothing but the months from this one to three ahead, of our own tables, one for each call.
 CREATE OR REPLACE FUNCTION headrace.make_month_ahead(parent regclass) RETURNS date
 LANGUAGE plpgsql

@@ -1,4 +1,4 @@
--- By the table itself: a value that somebody changes with psql counts at once, too.
+-- A trigger of the table, so that a value changed with psql takes effect at once, too.
 CREATE OR REPLACE FUNCTION headrace.notify_config_change() RETURNS trigger
 LANGUAGE plpgsql
 AS $$

@@ -1,4 +1,4 @@
--- For state columns. The trigger's WHEN clause knows the allowed moves; whoever arrives here has made another one.
+-- For state columns. The trigger's WHEN clause knows the allowed moves; a call is a forbidden one.
 CREATE OR REPLACE FUNCTION headrace.refuse_state_move() RETURNS trigger
 LANGUAGE plpgsql
 AS $$

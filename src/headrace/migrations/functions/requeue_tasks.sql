@@ -1,5 +1,5 @@
--- Tasks go back to wait: after a failure that may be tried again, a snooze, an interruption. One that somebody wants to
--- cancel does not go back; the caller ends it. For batches of some hundreds: see finish_tasks about joins.
+-- Returns tasks to the queue: after a failure with attempts left, a snooze, an interruption. A task with a requested
+-- cancellation does not return; the caller ends it. For batches of some hundreds: see finish_tasks about joins.
 CREATE OR REPLACE FUNCTION headrace.requeue_tasks(
   worker_number integer, seqs bigint[], attempts integer[], outcomes text[], delays interval[], spends boolean[],
   error_codes text[], error_messages text[]

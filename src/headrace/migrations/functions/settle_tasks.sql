@@ -1,5 +1,5 @@
--- Settle tasks of these types that were submitted before anybody had declared them, up to so many; gives how many. The
--- rows of the queue are locked first, as everywhere; those that somebody else has are left to a later look.
+-- Settles tasks of these types that were submitted before their type was declared, up to a limit; returns their number.
+-- The rows of the queue are locked first, as everywhere; rows locked by others are left to a later call.
 CREATE OR REPLACE FUNCTION headrace.settle_tasks(types text[], most integer) RETURNS integer
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET enable_seqscan = off SET jit = off
@@ -30,7 +30,7 @@ BEGIN
   LOOP
     SELECT * INTO known FROM headrace.task_types WHERE name = waiting.task_type;
     SELECT * INTO task FROM headrace.tasks WHERE id = waiting.task_id;
-    -- As submit would have refused it: a follower that never heard of its creation must not hear of its end.
+    -- As submit would have refused it: a follower that was not called for its creation is not called for its end.
     IF cardinality(known.followers) > 0 THEN
       PERFORM headrace.fail_unsettled(
         waiting.seq, task.id, 'Its type has followers (' || array_to_string(known.followers, ', ')
@@ -59,7 +59,7 @@ BEGIN
     IF 'timeout_seconds' = ANY (task.left_to_type) THEN
       task.timeout_seconds := known.timeout_seconds;
     END IF;
-    -- A type that computes the key takes no other. It cannot refuse this task any more; what is no key counts by its text.
+    -- A type that computes the key takes no other. It is too late to refuse this task; an invalid key counts by its text.
     IF known.limit_key IS NOT NULL THEN
       BEGIN
         task.limit_key := headrace.limit_key(known.limit_key, task.payload, task.user_id);
@@ -67,11 +67,11 @@ BEGIN
         task.limit_key := left(task.payload #>> (string_to_array(known.limit_key, '.'))[2:], 255);
       END;
     END IF;
-    -- What another transaction has locked the units for is left to a later look, too: nobody else's task waits for it.
+    -- A task whose user's units are locked is left to a later call, too: no other task waits for it.
     IF known.units IS NOT NULL AND EXISTS (SELECT FROM headrace.lock_units_of(ARRAY[task.user_id::text])) THEN
       CONTINUE;
     END IF;
-    -- What it costs is held now. It cannot be refused any more, and is not done for nothing: it fails.
+    -- Its price is held now. It is too late to refuse it, and it does not run unpaid: it fails.
     cost := NULL;
     refused := NULL;
     IF known.units IS NOT NULL THEN

@@ -1,9 +1,9 @@
--- Submits one task, in the caller's transaction and from any language: the same rows as the programs write. A type that
--- computes its limit key takes no other; what a metered type costs is held, or the task is refused (HR006).
+-- Submits one task, in the caller's transaction and from any language: the same rows as the Python library writes. A type
+-- that computes its limit key refuses another one; the price of a metered type is held, or the task is refused (HR006).
 --
--- A user who is named must be allowed to submit the type (HR008), unless the program says that it is trusted. A type that
--- nobody has declared is refused (HR007), unless the program says that it may wait for one who does.
--- The same with fewer arguments would leave it open which of the two is meant; both change in one transaction.
+-- A named user must be allowed to submit the type (HR008), unless the program is trusted. An undeclared type is refused
+-- (HR007), unless unknown_type is 'wait'.
+-- The overload with fewer arguments would make calls ambiguous; both change in one transaction.
 DROP FUNCTION IF EXISTS headrace.submit(text, jsonb, text, text, text, integer, timestamptz, integer, integer, text, jsonb, text, text, text);
 CREATE OR REPLACE FUNCTION headrace.submit(
   type text,
@@ -49,7 +49,7 @@ BEGIN
 
   SELECT * INTO known FROM headrace.task_types WHERE name = submit.type;
   IF FOUND THEN
-    -- Null is asked first: it is most types', and costs the others nothing.
+    -- Null first: most types have no check.
     IF known.payload_check IS NOT NULL AND NOT payload_checked THEN
       fault := headrace.payload_fault(known.payload_check, body);
       IF fault IS NOT NULL THEN
@@ -68,10 +68,10 @@ BEGIN
             HINT = 'Start a worker that has it, or say unknown_type => ''wait'' if it is not there yet.';
   ELSE
     IF submit.user_id IS NOT NULL AND NOT trusted AND NOT headrace.may_submit(NULL, owner) THEN
-      RAISE EXCEPTION 'nobody knows yet whether % may submit %', owner, submit.type
+      RAISE EXCEPTION '% is not declared yet: whether % may submit it is unknown', submit.type, owner
         USING ERRCODE = 'HR008', HINT = 'Say trusted => true where your program has seen to it.';
     END IF;
-    -- It waits where no worker takes from, until one that knows the type has settled what is left to it.
+    -- It waits in a lane that no worker claims from, until a worker that knows the type has settled the open options.
     to_settle := array_remove(ARRAY[
       CASE WHEN submit.queue IS NULL THEN 'queue' END,
       CASE WHEN submit.priority IS NULL THEN 'priority' END,
@@ -92,7 +92,7 @@ BEGIN
     cost := headrace.units(known.units, body);
   END IF;
 
-  -- Followers are code: a type that has any is submitted by a program that has them, or not at all.
+  -- Followers are code: only a program that has them can submit such a type.
   IF cardinality(known.followers) > 0 THEN
     RAISE EXCEPTION '% cannot be submitted in SQL: % must move with it', submit.type, array_to_string(known.followers, ', ')
       USING ERRCODE = 'HR005', HINT = 'Submit it over the API or with headrace.Headrace; nothing was written.';
@@ -127,17 +127,17 @@ BEGIN
   INSERT INTO headrace.task_queue (seq, run_at, lane_id, route_id, precedence, task_id, units, delayed)
   VALUES (seq, coalesce(submit.run_at, now()), lane.lane_id, lane.route_id,
           CASE WHEN to_settle IS NULL THEN -known.priority ELSE 0 END, task, cost,
-          -- One that waits for its type waits for nothing else: settle_tasks sets it.
+          -- Of a task with an undeclared type, settle_tasks sets it.
           to_settle IS NULL AND coalesce(submit.run_at > now(), false));
 
   IF coalesce(known.emits_events, true) THEN
     PERFORM headrace.emit_task_events(NULL, ARRAY['task.created'], ARRAY[task], ARRAY[0], NULL, coalesce(known.emits_always, false));
   END IF;
-  -- Last: the entitlement is everybody's who submits for this user.
+  -- Last: everyone who submits for this user locks the same entitlement.
   IF cost IS NOT NULL THEN
     PERFORM headrace.hold_units(ARRAY[task], ARRAY[owner], ARRAY[cost]);
   END IF;
-  -- Waking takes a lock of the whole server at commit: only when somebody sleeps.
+  -- NOTIFY takes a server-wide lock at commit: only while a worker sleeps.
   PERFORM pg_notify('headrace_tasks', '') FROM headrace.workers WHERE ended_at IS NULL AND asleep LIMIT 1;
   RETURN task;
 END

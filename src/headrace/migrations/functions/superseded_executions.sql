@@ -35,5 +35,5 @@ BEGIN
   LIMIT most;
 END
 $$;
-COMMENT ON FUNCTION headrace.superseded_executions(text[], integer) IS 'Runs that must make room for later ones of their schedule and were not told so yet; of these schedules, or of all.';
+COMMENT ON FUNCTION headrace.superseded_executions(text[], integer) IS 'Runs that must make room for later ones of their schedule and were not asked to stop yet; of these schedules, or of all.';
 GRANT EXECUTE ON FUNCTION headrace.superseded_executions(text[], integer) TO headrace_app;

@@ -1,8 +1,8 @@
 -- The first ten of the 26 letters after the prefix hold 50 bits: two zeros and the 48 bits of the millisecond.
 --
--- In PL/pgSQL, as every function that a CHECK rests on: one in SQL is inlined anew in every statement, which took a third of
+-- In PL/pgSQL, as every function that a CHECK rests on: one in SQL is inlined again in every statement, which took a third of
 -- the time of writing an audit event.
--- A letter at a time: PL/pgSQL prepares an expression anew in every transaction, and a short one ten times is sooner done
+-- A letter at a time: PL/pgSQL prepares an expression again in every transaction, and a short one ten times is sooner done
 -- than one of ten parts. Other CHECKs call it, too, so its operators are named in full: that costs less than a search_path.
 CREATE OR REPLACE FUNCTION headrace.typeid_millis(id text) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE

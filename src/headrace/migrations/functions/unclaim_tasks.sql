@@ -1,5 +1,5 @@
--- Tasks that were taken and never started go back as if nothing had happened; gives those that did. One that somebody
--- wants to cancel does not go back; the caller ends it.
+-- Returns claimed tasks that were not started to the queue, and gives them. A task with a requested cancellation does not
+-- return; the caller ends it.
 CREATE OR REPLACE FUNCTION headrace.unclaim_tasks(worker_number integer, seqs bigint[], attempts integer[]) RETURNS SETOF bigint
 LANGUAGE sql VOLATILE
 SET enable_seqscan = off SET plan_cache_mode = force_custom_plan SET jit = off
@@ -10,4 +10,4 @@ AS $$
     AND headrace.fence(q.seq, q.attempt) = ANY (headrace.fences(seqs, attempts))
   RETURNING q.seq
 $$;
-COMMENT ON FUNCTION headrace.unclaim_tasks(integer, bigint[], integer[]) IS 'Gives back tasks that were claimed and never started; gives those that went back.';
+COMMENT ON FUNCTION headrace.unclaim_tasks(integer, bigint[], integer[]) IS 'Returns claimed tasks that were not started to the queue, and gives them.';

@@ -1,6 +1,6 @@
--- Whether anybody at all may want one of these events. Interests cannot be added from here to the end of the transaction:
--- so what is decided now is still true at the commit. The look is a statement of its own, after the lock: it sees what was
--- committed while we waited.
+-- Whether one of these events may have a subscriber. No interest can be added between this call and the end of the
+-- transaction, so the answer is still true at the commit. The query is a statement of its own, after the lock: it sees
+-- what was committed during the wait.
 CREATE OR REPLACE FUNCTION headrace.wants_task_events(event_types text[]) RETURNS boolean
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -12,6 +12,6 @@ BEGIN
   );
 END
 $$;
-COMMENT ON FUNCTION headrace.wants_task_events(text[]) IS 'Whether somebody wants events of tasks of one of these types; that stays true until the transaction ends.';
+COMMENT ON FUNCTION headrace.wants_task_events(text[]) IS 'Whether events of these types have a subscriber; that stays true until the transaction ends.';
 REVOKE EXECUTE ON FUNCTION headrace.wants_task_events(text[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION headrace.wants_task_events(text[]) TO headrace_app;

@@ -1,5 +1,5 @@
--- Events of tasks, from their rows. A start is often told together with the end; it says what was true then. A change that
--- no request made, such as a worker's, has no request id. Only emit_task_events calls it, which holds the interests.
+-- Events of tasks, from their rows. A start is often written together with the end, with the values of that time. A change
+-- without a request, such as a worker's, has no request id. Its callers hold the interests (wants_task_events).
 --
 -- An id that is not given is made here: the ten letters of the time, eleven of a random uuid, which has the variant's bits
 -- where a TypeID has them, and the event's number in the batch. Another uuid for each would take a fifth of the time.
@@ -35,7 +35,7 @@ BEGIN
                                                 ELSE 'RUNNING' END
                   ELSE task.status END,
       'attempt', given.attempt,
-      -- A start that is told after the return to the queue: the row counts the return already.
+      -- A start that is written after the return to the queue: the row counts the return already.
       'retries', CASE WHEN NOT (moment.is_start AND task.status = 'QUEUED') THEN task.retries END,
       'max_attempts', task.max_attempts,
       'queue', task.queue,
@@ -74,12 +74,12 @@ BEGIN
       AND (interest.task_type IS NULL OR interest.task_type = task.task_type)
   )
   ORDER BY given.position;
-  -- Only when somebody sleeps: waking takes a lock of the whole server at commit.
+  -- Only while a relay sleeps: NOTIFY takes a server-wide lock at commit.
   IF FOUND THEN
     PERFORM headrace.wake_relays();
   END IF;
 END
 $$;
-COMMENT ON FUNCTION headrace.write_task_events(text[], text[], text[], integer[], text[], boolean) IS 'Writes the events of tasks that somebody wants, or all of them.';
+COMMENT ON FUNCTION headrace.write_task_events(text[], text[], text[], integer[], text[], boolean) IS 'Writes the events of tasks that have subscribers, or all of them.';
 REVOKE EXECUTE ON FUNCTION headrace.write_task_events(text[], text[], text[], integer[], text[], boolean) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION headrace.write_task_events(text[], text[], text[], integer[], text[], boolean) TO headrace_app;
