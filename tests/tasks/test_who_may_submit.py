@@ -150,9 +150,7 @@ async def test_programs_submit_everything_and_for_a_user_what_is_for_them(
     await connection.close()
 
 
-async def test_who_may_submit_an_undeclared_type_is_unknown(
-    database_url: str, people: Mapping[str, str]
-) -> None:
+async def test_who_may_submit_an_undeclared_type_is_unknown(database_url: str, people: Mapping[str, str]) -> None:
     async with Headrace(database_url) as hr:
         with pytest.raises(UnknownTaskType, match="No worker has ever registered the task type late"):
             await hr.submit("late")
