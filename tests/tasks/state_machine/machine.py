@@ -142,6 +142,7 @@ class Machine(Moves):
     def time_passes(self) -> None:
         def fits(model: Model, _: Any) -> None:
             for task in model.tasks.values():
+                task.was_delayed |= not task.due
                 task.due = True
 
         self._do(Op(lambda: self._engine.db.fetch_alone(TIME_PASSES), fits, "time"))

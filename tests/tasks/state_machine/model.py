@@ -37,6 +37,7 @@ class Task:
     holder: int | None = None
     shown_worker: int | None = None
     cancel_requested: bool = False
+    was_delayed: bool = False  # its run_at lies before that of tasks submitted earlier
     logs: list[tuple[int, str]] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
 

@@ -238,7 +238,7 @@ def _lane(task: Task) -> tuple[object, ...]:
 
 
 def _first_of_lanes(model: Model) -> dict[tuple[object, ...], str]:
-    """Of each lane that never had anything put back: there the order of submission is the order of taking."""
+    """The first task of each lane without returned or delayed tasks: it is claimed in the order of submission."""
     lanes: dict[tuple[object, ...], list[str]] = {}
     for task_id, task in model.tasks.items():
         if task.seq is not None and task.holder is None:
@@ -246,5 +246,9 @@ def _first_of_lanes(model: Model) -> dict[tuple[object, ...], str]:
     return {
         lane: waiting[0]
         for lane, waiting in lanes.items()
-        if all(model.tasks[task_id].due and not model.tasks[task_id].logs for task_id in waiting)
+        if all(_keeps_its_place(model.tasks[task_id]) for task_id in waiting)
     }
+
+
+def _keeps_its_place(task: Task) -> bool:
+    return task.due and not task.was_delayed and not task.logs

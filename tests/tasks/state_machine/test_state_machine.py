@@ -55,3 +55,14 @@ def test_the_engine_does_what_the_model_says_for_thousands_of_steps(
     engine: tuple[Callable[[Awaitable[Any]], Any], Engine],
 ) -> None:
     drive(engine, examples=200, steps=60, again=False)
+
+
+def test_a_delayed_task_that_is_due_comes_before_tasks_submitted_earlier(
+    engine: tuple[Callable[[Awaitable[Any]], Any], Engine],
+) -> None:
+    machine = Machine(*engine)  # type: ignore[arg-type] # as in drive
+    machine.begin()
+    machine.submit(specs=[("once", 0, True, "b"), ("once", 0, False, "a")])
+    machine.time_passes()
+    machine.take(choice=0, most=1)
+    machine.teardown()
