@@ -60,7 +60,7 @@ def test_the_engine_does_what_the_model_says_for_thousands_of_steps(
 def test_a_delayed_task_that_is_due_comes_before_tasks_submitted_earlier(
     engine: tuple[Callable[[Awaitable[Any]], Any], Engine],
 ) -> None:
-    machine = Machine(*engine)  # type: ignore[arg-type] # as in drive
+    machine = Machine(*engine)
     machine.begin()
     machine.submit(specs=[("once", 0, True, "b"), ("once", 0, False, "a")])
     machine.time_passes()
