@@ -1657,6 +1657,7 @@ CREATE TABLE headrace.webhook_deliveries (
   CONSTRAINT ck_webhook_deliveries_event_period CHECK ((period = headrace.typeid_month(event_id))),
   CONSTRAINT ck_webhook_deliveries_status CHECK ((status IN ('PENDING', 'SUCCESS', 'FAILED', 'RETRYING', 'DEAD')))
 ) PARTITION BY RANGE (period);
+CREATE INDEX idx_webhook_deliveries_dead ON ONLY headrace.webhook_deliveries USING btree (id DESC) WHERE (status = 'DEAD');
 CREATE INDEX idx_webhook_deliveries_due ON ONLY headrace.webhook_deliveries USING btree (next_retry_at) WHERE (status IN ('PENDING', 'FAILED', 'RETRYING'));
 CREATE INDEX idx_webhook_deliveries_endpoint_id ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, id DESC);
 CREATE INDEX idx_webhook_deliveries_endpoint_status_next_retry ON ONLY headrace.webhook_deliveries USING btree (endpoint_id, status, next_retry_at);

@@ -1,6 +1,7 @@
 """Lists that read a bounded number of rows, whatever their filter and however many rows the table has.
 
-A statement walks along one index, over at most ``ROWS`` rows, and filters the rows it reads. A page is made of at most
+A statement walks along one index, over at most ``ROWS`` rows, and filters the rows it reads; or along several parts of
+one, which it merges. A page is made of at most
 ``STATEMENTS`` walks. If they end before the page is full, the page is short and its cursor continues where they ended.
 """
 
@@ -11,7 +12,8 @@ from typing import Generic, TypeVar
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
-ROWS, STATEMENTS = 5000, 5
+ROWS, STATEMENTS = 5000, 3
+MIN_ROWS = 200  # of each walk, if many are merged
 
 Item = TypeVar("Item")
 
@@ -25,6 +27,11 @@ class Found(Generic[Item]):
 
     items: Sequence[Item]
     resume: Mark | None = None
+
+
+def share(count: int) -> int:
+    """The rows that each of several walks of one statement reads."""
+    return ROWS if count <= 1 else max(MIN_ROWS, ROWS // count)
 
 
 def bound(rest: Where, limit: int, *, rows: int | None = None) -> int:

@@ -28,7 +28,7 @@ from headrace.tasks.live import open_watch
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.registry import Registry
 from headrace.tasks.service import Tasks
-from headrace.tasks.store.tasks import Counted
+from headrace.tasks.store.counts import Counted
 from headrace.tasks.submit import Submitter
 from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker

@@ -12,7 +12,8 @@ from headrace.schedules.schemas import SCHEDULE_ID
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.tasks.model import LABEL, RUNNING, TaskStatus
 from headrace.tasks.schemas import TASK_ID
-from headrace.tasks.store.tasks import COUNT_WALK, Counted, Filter
+from headrace.tasks.store.counts import COUNT_WALK, Counted
+from headrace.tasks.store.tasks import Filter
 
 _Word = Annotated[Text | None, Field(max_length=255)]
 _Owner = Annotated[

@@ -10,8 +10,10 @@ from headrace.schedules.store import schedules as schedule_store
 from headrace.schedules.store.schedules import ScheduleFilter
 from headrace.sql import Mark
 from headrace.tasks.model import Task, TaskStatus
+from headrace.tasks.store import counts as task_counts
 from headrace.tasks.store import tasks as task_store
-from headrace.tasks.store.tasks import Counted, Filter
+from headrace.tasks.store.counts import Counted
+from headrace.tasks.store.tasks import Filter
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Chosen:
 
 async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> Counted:
     if criteria.ids is None:
-        return await task_store.count_tasks(tx, wanted, most=most)
+        return await task_counts.count_tasks(tx, wanted, most=most)
     return Counted(len(_named(await task_store.list_by_id(tx, criteria.ids), wanted)), exact=True)
 
 

@@ -15,7 +15,7 @@ from headrace.database import Tx
 from headrace.sql import Mark
 from headrace.tasks.model import TaskSpec
 from headrace.tasks.service import Tasks
-from headrace.tasks.store.tasks import Counted
+from headrace.tasks.store.counts import Counted
 
 # What a list may grow by while a person reads the question: beyond that it is another question.
 _GROWN_BY, _GROWN_AT_LEAST = 0.1, 10

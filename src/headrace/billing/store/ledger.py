@@ -132,9 +132,8 @@ _ORDER = "created_at DESC, id DESC"
 def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> tuple[str, tuple[object, ...]]:
     """A walk along one index; for all users along that of statuses, a walk for each. The other filters are applied to
     the rows it reads."""
-    indexed = _indexed(wanted)
-    statuses = list(EntryStatus) if indexed == {"status"} and wanted.status is None else [wanted.status]
-    rows = walks.bound(_clauses(1, wanted, _EQUAL - indexed), limit)
+    indexed, statuses = _indexed(wanted), _walked_statuses(wanted)
+    rows = walks.bound(_clauses(1, wanted, _EQUAL - indexed), limit, rows=walks.share(len(statuses)))
     sources: list[str] = []
     args: tuple[object, ...] = ()
     for status in statuses:
@@ -144,7 +143,7 @@ def list_statement(wanted: EntryFilter, older_than: Mark | None, limit: int) -> 
         sources.append(walks.source("headrace.usage_ledger", where, _ORDER, rows=rows))
         args += where.args
     rest = _clauses(len(args) + 1, wanted, _EQUAL - indexed)
-    return walks.selection(COLUMNS, sources, "entry", rest, _ORDER), (*args, *rest.args, limit)
+    return walks.selection(COLUMNS, sources, "entry", rest, _ORDER, rows=rows), (*args, *rest.args, limit)
 
 
 _EQUAL = frozenset({"user_id", "task_id", "entitlement_id", "status", "source"})
@@ -159,6 +158,10 @@ def _indexed(wanted: EntryFilter) -> frozenset[str]:
     if wanted.source in RARE_SOURCES:
         return frozenset({"user_id", "source"})
     return frozenset({"status"} if wanted.user_id is None else {"user_id"})
+
+
+def _walked_statuses(wanted: EntryFilter) -> list[EntryStatus | None]:
+    return [*EntryStatus] if _indexed(wanted) == {"status"} and wanted.status is None else [wanted.status]
 
 
 def _clauses(first: int, wanted: EntryFilter, fields: frozenset[str]) -> Where:
@@ -179,6 +182,7 @@ async def list_entries(
         lambda row: (row["created_at"], row["id"]),
         older_than=older_than,
         limit=limit,
+        rows=walks.share(len(_walked_statuses(wanted))),
     )
 
 

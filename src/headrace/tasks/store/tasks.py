@@ -11,7 +11,6 @@ from headrace.purging import delete_with_lines
 from headrace.sql import Mark, Where
 from headrace.tasks.model import FIRST_STATUS, Task, TaskId, TaskStatus
 
-COUNT_WALK = 200_000  # rows that a count reads
 INTERNAL = "headrace."  # what types of the product itself begin with
 
 # Both rows in one statement, and so in one snapshot: the engine writes them together.
@@ -134,6 +133,7 @@ async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int
         lambda row: (row["created_at"], row["id"]),
         older_than=older_than,
         limit=limit,
+        rows=_rows_of_walk(wanted),
         statements=statements,
     )
 
@@ -146,88 +146,48 @@ class _Few:
     newest: datetime | None
 
 
-# The operator may have dropped it, and without it the statement would read the whole table.
+# The operator may have dropped it, and without it the statements would read the whole table.
 _HAS_STATUS_INDEX = "SELECT to_regclass('headrace.idx_tasks_status_updated_at') IS NOT NULL"
 
 
 async def _list_few(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> _Few:
     """Everybody's tasks of some statuses from the index on the status, which finds few among millions."""
+    assert wanted.statuses is not None
     if not await tx.fetchval(_HAS_STATUS_INDEX):
         return _Few(None, None)
+    sql = f"SELECT count(*) AS size, max(updated_at) AS newest FROM ({_few('updated_at', wanted.statuses)}) AS few"
+    size, newest = (await tx.fetch(sql, *wanted.statuses))[0]
+    if size > walks.ROWS:
+        return _Few(None, newest)
     sql, args = listing_few(wanted, older_than=older_than, limit=limit)
-    rows = await tx.fetch(sql, *args)
-    if rows[0]["size"] > walks.ROWS:
-        return _Few(None, rows[0]["newest"])
-    return _Few([task_of(row) for row in rows if row["id"] is not None], rows[0]["newest"])
+    return _Few([task_of(row) for row in await tx.fetch(sql, *args)], newest)
+
+
+def _few(columns: str, statuses: Sequence[TaskStatus]) -> str:
+    """One more than a walk reads, to distinguish all of them from more. The order makes the index the only way."""
+    limit = f"LIMIT {walks.ROWS + 1}"
+    parts = (
+        f"(SELECT {columns} FROM headrace.tasks WHERE status = ${number} ORDER BY updated_at DESC {limit})"
+        for number in range(1, len(statuses) + 1)
+    )
+    return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS part {limit}"
 
 
 def listing_few(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
-    """The statement of a list of few tasks and its arguments. Each row says how many have these statuses, up to one
-    more than a walk reads, and when one of them last changed; if no task matches, the only row has no id."""
+    """The statement of a list of few tasks and its arguments."""
     statuses = wanted.statuses or ()
-    parts = " UNION ALL ".join(
-        f"(SELECT id, updated_at FROM headrace.tasks WHERE status = ${number} "
-        f"ORDER BY updated_at DESC LIMIT {walks.ROWS + 1})"
-        for number in range(1, len(statuses) + 1)
-    )
-    order = "ORDER BY created_at DESC, id DESC"
     where = Where(first=len(statuses) + 1).since("task.created_at", wanted.created_since)
     where = where.until("task.created_at", wanted.created_until)
     where = _rest(where.older_than(("task.created_at", "task.id"), older_than), wanted)
+    order = "ORDER BY created_at DESC, id DESC"
     sql = f"""
-WITH few AS MATERIALIZED (SELECT * FROM ({parts}) AS part LIMIT {walks.ROWS + 1}),
-     bounds AS (SELECT count(*) AS size, max(updated_at) AS newest FROM few)
-SELECT bounds.*, page.* FROM bounds LEFT JOIN LATERAL (
-  SELECT {SHOWN}, NULL AS payload, NULL AS result
-  FROM (
-    SELECT task.* FROM few JOIN headrace.tasks AS task ON task.id = few.id
-    {where.sql} {order} LIMIT ${where.next}
-  ) AS task {LEASE}
-) AS page ON bounds.size <= {walks.ROWS}
-ORDER BY page.created_at DESC, page.id DESC
+SELECT {SHOWN}, NULL AS payload, NULL AS result
+FROM (
+  SELECT task.* FROM ({_few("*", statuses)}) AS task {where.sql} {order} LIMIT ${where.next}
+) AS task {LEASE}
+{order}
 """
     return sql, (*statuses, *where.args, limit)
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """``exact`` is False where counting ended early: then ``count`` is a lower bound."""
-
-    count: int
-    exact: bool
-
-
-async def count_tasks(tx: Tx, wanted: Filter, *, most: int) -> Counted:
-    """How many tasks a list of all of them would hold, by the status in the row, as the list. Up to ``most``, and after
-    reading ``COUNT_WALK`` rows: a part of the filter may have no index."""
-    sql, args = counting(wanted)
-    (row,) = await tx.fetch(sql, *args)
-    count: int = row["count"]
-    return Counted(min(count, most), exact=count <= most and row["walked"] < COUNT_WALK)
-
-
-def counting(wanted: Filter) -> tuple[str, Sequence[object]]:
-    """The statement of a count and its arguments. The walk is limited by what one index gives alone; the rest of the
-    filter is applied to the rows it reads."""
-    walk = Where().eq("user_id", wanted.user_id)
-    by_status = wanted.user_id is not None or (wanted.created_since is None and wanted.created_until is None)
-    if by_status:
-        walk = walk.among("status", wanted.statuses)
-    walk = walk.since("created_at", wanted.created_since).until("created_at", wanted.created_until)
-    rest = (
-        Where(first=walk.next)
-        .is_null("deleted_at")
-        .eq("task_type", wanted.task_type)
-        .eq("queue", wanted.queue)
-        .not_prefixed("task_type", wanted.excluded_prefix)
-    )
-    if not by_status:
-        rest = rest.among("status", wanted.statuses)
-    sql = f"""
-SELECT count(*) AS walked, count(*) FILTER (WHERE {" AND ".join(rest.clauses)}) AS count
-FROM (SELECT deleted_at, task_type, queue, status FROM headrace.tasks {walk.sql} LIMIT {COUNT_WALK}) AS walked
-"""
-    return sql, (*walk.args, *rest.args)
 
 
 LIST_BY_ID = f"""
@@ -249,6 +209,7 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     other filters are applied to what the walk meets.
     """
     by_status = wanted.user_id is not None and wanted.statuses is not None
+    rows = _rows_of_walk(wanted)
     # The user is part of the order, though there is only one: so only an index that begins with the user gives it. By
     # an index on the time alone the walk would lead over everybody else's tasks, without a bound. Upwards only the
     # index with the status gives it, downwards only the one without: no walk leads over tasks of other statuses.
@@ -258,11 +219,16 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     args: tuple[object, ...] = ()
     for status in wanted.statuses if by_status and wanted.statuses is not None else [None]:
         where = _walk(Where(first=len(args) + 1), wanted, status, older_than)
-        sources.append(walks.source("headrace.tasks", where, order))
+        sources.append(walks.source("headrace.tasks", where, order, rows=rows))
         args += where.args
     rest = _rest(Where(first=len(args) + 1), wanted)
     columns = f"{SHOWN}, NULL AS payload, NULL AS result"
-    return walks.selection(columns, sources, "task", rest, order, joins=LEASE), (*args, *rest.args, limit)
+    return walks.selection(columns, sources, "task", rest, order, joins=LEASE, rows=rows), (*args, *rest.args, limit)
+
+
+def _rows_of_walk(wanted: Filter) -> int:
+    """Of one user's tasks each status has a walk of its own."""
+    return walks.share(1 if wanted.user_id is None else len(wanted.statuses or ()))
 
 
 def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: Mark | None) -> Where:

@@ -1,0 +1,1 @@
+DROP INDEX headrace.idx_webhook_deliveries_dead;
