@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
+from headrace.billing import returning
 from tests.web.test_everything_is_audited import World, whole_api
 
 
@@ -85,3 +87,14 @@ async def test_a_deployment_may_allow_no_returns(database_url: str) -> None:
         task_id = await world.removed()
         assert (await world.send("GET", f"/v1/removals/{task_id}")).json()["returnable_until"] is None
         assert await give_back(world, task_id) == (429, "return_limit")
+
+
+async def test_a_return_does_not_wait_for_another_transaction(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(returning, "MAX_LOCK_WAIT", timedelta(seconds=1))
+    task_id = await world.removed()
+    before = await left(world)
+    async with world.db.transaction() as tx:
+        await tx.execute("SELECT FROM headrace.entitlements FOR NO KEY UPDATE")
+        assert await give_back(world, task_id) == (503, "rows_locked")
+    assert await give_back(world, task_id) == (200, "")
+    assert await left(world) == before + 1
