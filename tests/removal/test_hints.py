@@ -38,6 +38,14 @@ def test_a_box_is_heeded_and_what_was_done_can_be_looked_at(call: Call, marked: 
         assert compared.size == (3 * 640 + 2 * 8, 480)
 
 
+def test_a_box_without_a_mark_is_not_answered_with_the_advice_to_draw_one(call: Call, tmp_path: Path) -> None:
+    Image.new("RGB", (320, 240), "navy").save(tmp_path / "plain.png")
+    assert "draw a box" in call("remove", "plain.png").err
+    beside = call("remove", "plain.png", "--box", "10,10,40,20").err
+    assert "No mark was found where you said it is." in beside
+    assert "draw a box" not in beside
+
+
 def test_hints_that_do_not_fit_the_picture_are_refused(marked: Picture, tmp_path: Path) -> None:
     photo, small = str(tmp_path / "photo.png"), str(tmp_path / "small.png")
     Image.fromarray(marked[::2, ::2]).save(photo)

@@ -266,6 +266,7 @@ def test_remove_takes_clips_from_the_command_line(call: Call, tmp_path: Path) ->
     result = call("remove", str(made.path), str(tmp_path / "broken.mp4"), "-o", str(target), "--preview", "--json")
     done, failed = json.loads(result.out)
     assert (done["outcome"], done["to"], failed["error"]) == ("removed", str(target / "in.mp4"), "clip_unreadable")
+    assert "Errno" not in result.out + result.err
     assert {each.name for each in target.iterdir()} == {"in.mp4", "in.preview.png"}
     with pytest.raises(TargetUnusable):
         carry_out(Order(str(made.path), str(tmp_path / "out.jpg")))

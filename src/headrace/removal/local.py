@@ -37,6 +37,10 @@ _MESSAGES = {
     "then name it with `--only`, or draw a box around it (--box).",
     FailureCode.MARK_REMAINS: "The mark could not be taken off without leaving a trace. Draw it (--mask).",
 }
+_NO_MARK_THERE = (
+    "No mark was found where you said it is. Check that the box is in the right place, in pixels of the upright file, "
+    "or draw the mark itself (--mask)."
+)
 _CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
 # In a document nothing can be drawn.
 _DOCUMENT_MESSAGES = {
@@ -205,6 +209,8 @@ def _joined(whole: Report, report: Report, order: Order) -> Report:
     if report.refused is not None and reason is None:
         own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _CLIP_MESSAGES if order.media == "VIDEO" else {}
         reason = own.get(report.refused) or _MESSAGES.get(report.refused) or messages.MESSAGES[report.refused]
+        if report.refused is FailureCode.NO_MARK and order.media not in media.DOCUMENTS and order.has_place:
+            reason = _NO_MARK_THERE
     removed: dict[str, Any] = {}
     if "confidence" in report.facts and report.refused is None:
         chosen = order.candidates or [each.id for each in whole.candidates if each.certain]

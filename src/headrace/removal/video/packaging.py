@@ -8,7 +8,7 @@ from typing import Any
 from headrace.removal.errors import ClipUnreadable, TargetUnusable
 from headrace.removal.order import Codec, Quality
 from headrace.removal.video import encoding
-from headrace.removal.video.probing import Facts, opened
+from headrace.removal.video.probing import Facts, opened, reason_of
 
 KINDS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "mkv", ".webm": "webm"}
 _MUXERS = {"mp4": "mp4", "mov": "mov", "mkv": "matroska", "webm": "webm"}
@@ -49,13 +49,13 @@ class Package:
             try:
                 self._copy(source, result, track, others, work, end)
             except av.FFmpegError as exc:
-                raise TargetUnusable(f"{self.target} could not be written: {exc}") from exc
+                raise TargetUnusable(f"{self.target} could not be written: {reason_of(exc)}") from exc
             finally:
                 try:
                     result.close()
                 except av.FFmpegError as exc:
                     if self.written:
-                        raise TargetUnusable(f"{self.target} could not be finished: {exc}") from exc
+                        raise TargetUnusable(f"{self.target} could not be finished: {reason_of(exc)}") from exc
         if self.written == 0:
             raise ClipUnreadable(f"{self.facts.path} has no frame that can be decoded.")
 
@@ -85,7 +85,7 @@ class Package:
                     with contextlib.suppress(av.FFmpegError):
                         result.close()
                 if kinds is _NO_DATA or not source.streams.data:
-                    raise TargetUnusable(f"{self.target} cannot be written: {exc}") from exc
+                    raise TargetUnusable(f"{self.target} cannot be written: {reason_of(exc)}") from exc
                 self.warnings.append("tracks of data could not be kept")
         raise AssertionError("one of the two ways returns or raises")
 
@@ -117,7 +117,7 @@ class Package:
             except StopIteration:
                 break
             except av.FFmpegError as exc:
-                self.warnings.append(f"the file is damaged and ends early: {exc}")
+                self.warnings.append(f"the file is damaged and ends early: {reason_of(exc)}")
                 break
             if packet.stream is picture:
                 for frame in self._decoded(packet):
@@ -184,7 +184,7 @@ class Package:
             try:
                 twin = result.add_stream_from_template(stream)
             except (av.FFmpegError, ValueError, TypeError, NotImplementedError) as exc:
-                self.warnings.append(f"a track ({stream.type}) could not be kept: {exc}")
+                self.warnings.append(f"a track ({stream.type}) could not be kept: {reason_of(exc)}")
                 continue
             twin.metadata.update(stream.metadata)
             twin.disposition = stream.disposition

@@ -61,11 +61,18 @@ def opened(path: str) -> Any:
     try:
         container = av.open(path)
     except (av.FFmpegError, ValueError, OSError) as exc:
-        raise ClipUnreadable(f"{path} is not a clip that can be read: {exc}") from exc
+        raise ClipUnreadable(
+            f"{path} is not a clip that can be read: {reason_of(exc)}. It may be damaged, or cut off: copy it again."
+        ) from exc
     if not container.streams.video:
         container.close()
         raise ClipUnreadable(f"{path} has no moving picture.")
     return container
+
+
+def reason_of(exc: Exception) -> str:
+    """FFmpeg's or the system's sentence, without the number of the error and the path."""
+    return getattr(exc, "strerror", None) or str(exc)
 
 
 @dataclass(slots=True)
@@ -130,7 +137,7 @@ def _counted(container: Any, stream: Any, path: str) -> _Counted:
                 raise ClipUnreadable(f"{path} has more than {_MAX_FRAMES:,} frames.")
     except av.FFmpegError as exc:
         if not counted.stamps:
-            raise ClipUnreadable(f"{path} could not be read: {exc}") from exc
+            raise ClipUnreadable(f"{path} could not be read: {reason_of(exc)}.") from exc
     return counted
 
 
