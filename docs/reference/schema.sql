@@ -1538,6 +1538,26 @@ COMMENT ON COLUMN headrace.uploads.strip_location IS 'Whether the place where a 
 COMMENT ON COLUMN headrace.uploads.lease_until IS 'Whoever completes it has until then; afterwards another may.';
 COMMENT ON COLUMN headrace.uploads.expire_at IS 'When an upload that was not completed is swept, and one that was is forgotten.';
 
+CREATE TABLE headrace.usage_days (
+  user_id varchar(64) NOT NULL,
+  day date NOT NULL,
+  used bigint NOT NULL,
+  released bigint NOT NULL,
+  tasks bigint NOT NULL,
+  CONSTRAINT usage_days_pkey PRIMARY KEY (user_id, day)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.usage_days TO headrace_app;
+COMMENT ON TABLE headrace.usage_days IS 'What settled holds add up to, for each user and day (UTC) that is over. For display: the ledger is the proof.';
+
+CREATE TABLE headrace.usage_days_horizon (
+  only_row boolean NOT NULL DEFAULT true,
+  day date NOT NULL,
+  CONSTRAINT usage_days_horizon_pkey PRIMARY KEY (only_row),
+  CONSTRAINT ck_usage_days_horizon_only_row CHECK (only_row)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.usage_days_horizon TO headrace_app;
+COMMENT ON TABLE headrace.usage_days_horizon IS 'The first day that is not in usage_days.';
+
 CREATE TABLE headrace.usage_ledger (
   id varchar(64) NOT NULL,
   period date NOT NULL,

@@ -211,6 +211,7 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
     )
     assert with_maintenance(program, maintenance).names == [
         "greet",
+        "headrace.add-up-usage",
         "headrace.bulk",
         "headrace.cancel-refunded",
         "headrace.check-payments",

@@ -14,10 +14,11 @@ import pytest
 from headrace import walks
 from headrace.assets.inspection.model import MediaType
 from headrace.assets.store import assets
-from headrace.billing.model import EntryStatus, Source
-from headrace.billing.store import ledger
+from headrace.billing import usage
+from headrace.billing.model import EntryStatus, Source, UsedDay
+from headrace.billing.store import days, ledger
 from headrace.billing.store.ledger import EntryFilter
-from headrace.database import Tx
+from headrace.database import Database, DatabaseConfig, Tx
 from headrace.outbox import administration
 from headrace.outbox.administration import EventStatus
 from headrace.sql import Mark
@@ -210,3 +211,26 @@ async def test_deliveries_of_any_time_can_be_asked_for(tx: Tx) -> None:
     for at in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)):
         for wanted in (DeliveryFilter(None, since=at), DeliveryFilter(None, until=at)):
             assert await deliveries.list_deliveries(tx, wanted, limit=5) == Found([])
+
+
+async def test_usage_of_a_year_by_day_reads_a_row_for_each_day(server: TestServer, thousands: str) -> None:
+    last = datetime.now(UTC).date() + timedelta(days=1)
+    first = last - timedelta(days=366)
+
+    async def look(tx: Tx) -> tuple[list[UsedDay], int]:
+        explaining = Explaining(tx.connection)
+        explaining.read = []
+        return await days.used_by_day(explaining, BUSY, first, last), sum(explaining.read)
+
+    async with await Database.connect(DatabaseConfig(server.url(thousands, role="headrace_app"))) as db:
+        async with db.transaction() as tx:
+            before, rows = await look(tx)
+            assert rows > COUNT / 4
+        assert await usage.add_up_days(db, now=datetime.now(UTC) - timedelta(days=5)) > 20
+        assert await usage.add_up_days(db) == 5
+        assert await usage.add_up_days(db) == 0
+        async with db.transaction() as tx:
+            after, rows = await look(tx)
+    assert after == before
+    # A minute is an entry; today and yesterday come from the ledger, and so does the day before after midnight.
+    assert rows <= 3 * 24 * 60 + 366

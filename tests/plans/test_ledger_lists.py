@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headrace.billing.model import EntryStatus
-from headrace.billing.store.ledger import USED_BY_DAY, EntryFilter, list_statement
+from headrace.billing.store.days import FROM_LEDGER
+from headrace.billing.store.ledger import EntryFilter, list_statement
 from headrace.database import Tx
 from tests.plans.test_documents_queries import _nodes, discards
 
@@ -49,5 +50,5 @@ async def test_lists_of_the_ledger_discard_few_rows(owner_tx: Tx) -> None:
         sql, args = list_statement(wanted, mark, LIMIT)
         assert await rows_read(owner_tx, sql, *args) <= MOST_READ, (wanted, mark)
     now = datetime.now(UTC)
-    days = await rows_read(owner_tx, USED_BY_DAY, "u_7", now - timedelta(days=30), now)
+    days = await rows_read(owner_tx, FROM_LEDGER, "u_7", now - timedelta(days=30), now)
     assert days <= 1000, "u_7 has 720 entries in 30 days"

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from headrace.billing import usage
 from headrace.billing.payments import checking
 from headrace.billing.payments.config import OrderConfig, WeChatPayConfig
 from headrace.billing.payments.service import open_payments
@@ -21,6 +22,7 @@ from headrace.tasks.service import Tasks
 
 RENEW = "headrace.renew-subscriptions"
 CHECK = "headrace.check-payments"
+ADD_UP_USAGE = "headrace.add-up-usage"
 
 _HOUR = 3600
 SCHEDULES: Sequence[ScheduleSpec] = (
@@ -38,6 +40,14 @@ SCHEDULES: Sequence[ScheduleSpec] = (
         type=CHECK,
         interval=60,
         description="Queries WeChat Pay about orders and refunds whose notice has not come, and closes unpaid orders.",
+        max_duration_seconds=_HOUR,
+        max_retries=0,
+    ),
+    ScheduleSpec(
+        name="headrace: usage by day",
+        type=ADD_UP_USAGE,
+        interval=_HOUR,
+        description="Adds up the units of each user and day that is over, for plots of months and years.",
         max_duration_seconds=_HOUR,
         max_retries=0,
     ),
@@ -74,6 +84,11 @@ def add_handlers(
         """Query open orders."""
         async with open_payments(jobs.wechatpay, jobs.orders) as payments:
             return dict(await checking.run_once(db, payments))
+
+    @registry.task(ADD_UP_USAGE, queue=queue)
+    async def add_up_usage(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Add up days that are over."""
+        return {"days": await usage.add_up_days(db)}
 
     @registry.task(CANCEL_REFUNDED, queue=queue)
     async def cancel_refunded(_context: TaskContext, refunded: Refunded) -> dict[str, int]:

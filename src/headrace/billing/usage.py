@@ -3,13 +3,14 @@
 import csv
 import io
 from collections.abc import AsyncGenerator, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from headrace import audit
 from headrace.access import AdminOnly, Caller
 from headrace.audit import Action, Resource, ResourceType
 from headrace.billing.errors import EntitlementNotFound, UsageRangeInvalid
 from headrace.billing.model import Balance, Entitlement, EntitlementStatus, Entry, UsedDay
+from headrace.billing.store import days as day_store
 from headrace.billing.store import entitlements, ledger
 from headrace.billing.store.ledger import EntryFilter
 from headrace.database import Database, Tx
@@ -34,9 +35,26 @@ async def used_by_day(tx: Tx, caller: Caller, user_id: str, since: date, until: 
     if not timedelta(0) < until - since <= MAX_RANGE:
         raise UsageRangeInvalid
     await _authorize(tx, caller, user_id, ResourceType.LEDGER)
-    known = {each.day: each for each in await ledger.used_by_day(tx, user_id, since, until)}
+    known = {each.day: each for each in await day_store.used_by_day(tx, user_id, since, until)}
     days = (since + timedelta(days=number) for number in range((until - since).days))
     return [known.get(day) or UsedDay(day, 0, 0, 0) for day in days]
+
+
+# A transaction dates its entries by its beginning: those that began before midnight commit within this time.
+_SETTLED_AFTER = timedelta(days=1)
+
+
+async def add_up_days(db: Database, *, now: datetime | None = None) -> int:
+    """Add up each day that is over for good, a transaction for each; gives how many there were."""
+    async with db.transaction(readonly=True) as tx:
+        at: datetime = now or await tx.fetchval("SELECT now()")
+    until = (at - _SETTLED_AFTER).astimezone(UTC).date()
+    done = 0
+    while True:
+        async with db.transaction() as tx:
+            if await day_store.add_up_next(tx, until=until) is None:
+                return done
+        done += 1
 
 
 async def get_balance(tx: Tx, caller: Caller, user_id: str) -> Balance:

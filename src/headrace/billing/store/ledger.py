@@ -1,13 +1,13 @@
 """SQL for the ledger. Only headrace.hold_units and headrace.settle_holds write holds and settlements."""
 
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import datetime
 
 from asyncpg import UniqueViolationError
 
 from headrace import ids, walks
 from headrace.billing.errors import AdjustmentKeyReused
-from headrace.billing.model import Direction, Entry, EntryStatus, Source, UsedDay
+from headrace.billing.model import Direction, Entry, EntryStatus, Source
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
@@ -184,24 +184,3 @@ async def list_entries(
         limit=limit,
         rows=walks.share(len(_walked_statuses(wanted))),
     )
-
-
-USED_BY_DAY = """
-SELECT (created_at AT TIME ZONE 'UTC')::date AS day,
-       coalesce(sum(consume_unit) FILTER (WHERE status = 'COMMITTED'), 0)::bigint AS used,
-       coalesce(sum(consume_unit) FILTER (WHERE status = 'RELEASED'), 0)::bigint AS released,
-       count(DISTINCT task_id) FILTER (WHERE status = 'COMMITTED') AS tasks
-FROM headrace.usage_ledger
-WHERE user_id = $1 AND created_at >= $2 AND created_at < $3 AND hold_id IS NOT NULL
-GROUP BY 1 ORDER BY 1
-"""
-
-
-async def used_by_day(tx: Tx, user_id: str, since: date, until: date) -> list[UsedDay]:
-    """Days with settlements, from ``since`` and before ``until``, in UTC."""
-    rows = await tx.fetch(USED_BY_DAY, user_id, _midnight(since), _midnight(until))
-    return [UsedDay(row["day"], row["used"], row["released"], row["tasks"]) for row in rows]
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -1,0 +1,2 @@
+DROP TABLE headrace.usage_days_horizon;
+DROP TABLE headrace.usage_days;
