@@ -14,6 +14,7 @@ import pytest
 from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
+from headrace.billing import features
 from headrace.database import Database
 from headrace.storage import ObjectNotFound, Storage, StorageRefused
 from headrace.storage.errors import PartsLost
@@ -98,7 +99,10 @@ async def test_parts_become_a_file(ada: httpx2.AsyncClient, bucket_files: Files,
 
 
 @pytest.mark.slow
-async def test_200_megabytes_in_parts(ada: httpx2.AsyncClient, bucket_files: Files) -> None:
+async def test_200_megabytes_in_parts(
+    ada: httpx2.AsyncClient, bucket_files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(features._DEFAULT_FILE_BYTES, features.MeteredMedia.IMAGE, 300 * MIB)
     made = await in_parts(ada, png(tail=200 * MIB), direct=True)
     assert made["size_bytes"] > 200 * MIB
 

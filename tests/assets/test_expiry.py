@@ -113,6 +113,23 @@ async def test_a_row_without_bytes_does_not_claim_to_be_there(
     assert [each["id"] for each in (await ada.get("/v1/assets")).json()["items"]] == [fine["id"]]
 
 
+async def test_a_file_deleted_during_the_check_is_not_lost(
+    ada: httpx2.AsyncClient, files: Files, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deleted, kept = await sent(ada, 1), await sent(ada, 2)
+    size_of = files.storage.size_of
+
+    async def delete_first(name: str) -> int:
+        if name.endswith(deleted["id"]):
+            await ada.delete(f"/v1/assets/{deleted['id']}")
+        return await size_of(name)
+
+    monkeypatch.setattr(files.storage, "size_of", delete_first)
+    swept = await sweep(files, db)
+    assert (swept.checked, swept.missing) == (2, 0)
+    assert [each["id"] for each in (await ada.get("/v1/assets")).json()["items"]] == [kept["id"]]
+
+
 async def test_who_sends_a_lost_file_again_gets_it_back(ada: httpx2.AsyncClient, files: Files, db: Database) -> None:
     lost = await sent(ada, 1)
     assert files.storage.folder is not None

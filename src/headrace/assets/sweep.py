@@ -2,7 +2,8 @@
 
 Bytes have an owner as long as a row names them, and that row always comes first: an upload's before its first byte,
 a task's before its result. So bytes that are listed and then found without such a row, in one query, have no owner,
-however the two were timed; names are never used twice. The minimum age is for files that people
+however the two were timed; names are never used twice. The minimum age is for files that operators copy into the
+storage by hand.
 """
 
 import asyncio
@@ -114,15 +115,17 @@ async def _check_rows(files: Files, db: Database, swept: Swept) -> None:
         raise SweepRefused(missing=len(missing), checked=len(rows))
     async with db.transaction() as tx:
         await store.mark_checked(tx, [asset.id for asset in rows])
-    await _tell_lost(db, missing)
-    swept.checked, swept.missing = len(rows), len(missing)
+    swept.checked, swept.missing = len(rows), await _delete_lost(db, missing)
 
 
-async def _tell_lost(db: Database, missing: Sequence[Asset]) -> None:
-    """A file without bytes must not claim to be there."""
+async def _delete_lost(db: Database, missing: Sequence[Asset]) -> int:
+    """Delete assets without bytes, and return their number. One that its owner deleted meanwhile was not lost."""
+    lost = 0
     for asset in missing:
         async with db.transaction() as tx:
             deleted = await assets.delete(tx, asset.id, user_id=None)
             if deleted is not None:
                 await tell_deleted(tx, Who.system(), deleted, reason="lost")
                 log.error("asset.lost", asset_id=asset.id, user_id=asset.user_id, key=asset.storage_key)
+                lost += 1
+    return lost
