@@ -116,6 +116,7 @@ export const IconPlayerStop = /* @__PURE__ */ icon("M5 7a2 2 0 0 1 2 -2h10a2 2 0
 export const IconPlugConnectedX = /* @__PURE__ */ icon("M20 16l-4 4", "M7 12l5 5l-1.5 1.5a3.536 3.536 0 1 1 -5 -5l1.5 -1.5", "M17 12l-5 -5l1.5 -1.5a3.536 3.536 0 1 1 5 5l-1.5 1.5", "M3 21l2.5 -2.5", "M18.5 5.5l2.5 -2.5", "M10 11l-2 2", "M13 14l-2 2", "M16 16l4 4");
 export const IconPlus = /* @__PURE__ */ icon("M12 5l0 14", "M5 12l14 0");
 export const IconPoint = /* @__PURE__ */ icon("M8 12a4 4 0 1 0 8 0a4 4 0 1 0 -8 0");
+export const IconPointer = /* @__PURE__ */ icon("M7.904 17.563a1.2 1.2 0 0 0 2.228 .308l2.09 -3.093l4.907 4.907a1.067 1.067 0 0 0 1.509 0l1.047 -1.047a1.067 1.067 0 0 0 0 -1.509l-4.907 -4.907l3.113 -2.09a1.2 1.2 0 0 0 -.309 -2.228l-13.582 -3.904l3.904 13.563");
 export const IconPresentation = /* @__PURE__ */ icon("M3 4l18 0", "M4 4v10a2 2 0 0 0 2 2h12a2 2 0 0 0 2 -2v-10", "M12 16l0 4", "M9 20l6 0", "M8 12l3 -3l2 2l3 -3");
 export const IconQrcode = /* @__PURE__ */ icon("M4 5a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v4a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -4", "M7 17l0 .01", "M14 5a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v4a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -4", "M7 7l0 .01", "M4 15a1 1 0 0 1 1 -1h4a1 1 0 0 1 1 1v4a1 1 0 0 1 -1 1h-4a1 1 0 0 1 -1 -1l0 -4", "M17 7l0 .01", "M14 14l3 0", "M20 14l0 .01", "M14 14l0 3", "M14 20l3 0", "M17 17l3 0", "M20 17l0 3");
 export const IconReceipt = /* @__PURE__ */ icon("M5 21v-16a2 2 0 0 1 2 -2h10a2 2 0 0 1 2 2v16l-3 -2l-2 2l-2 -2l-2 2l-2 -2l-3 2m4 -14h6m-6 4h6m-2 4h2");

@@ -17,11 +17,27 @@ interface Props {
   readonly boxes: readonly (readonly number[])[];
 }
 
+const MIDDLE = 50;
+
+/** Where the line begins: at the middle of the marks, where both sides differ. In percent of the width. */
+export function middleOf(boxes: Props["boxes"], width: number): number {
+  if (boxes.length === 0 || width <= 0) return MIDDLE;
+  const left = Math.min(...boxes.map(([x = 0]) => x));
+  const right = Math.max(...boxes.map(([x = 0, , w = 0]) => x + w));
+  return Math.round(Math.min(95, Math.max(5, ((left + right) / 2 / width) * 100)));
+}
+
 /** Before and after on top of each other, with a line to drag between them; both zoom and move together. */
 export function CompareSlider({ before, after, size, boxes }: Props) {
   const t = useText(removalTexts);
   const frame = useRef<HTMLDivElement>(null);
-  const [share, setShare] = useState(50);
+  const [share, setShare] = useState(() => middleOf(boxes, size.width));
+  const moved = useRef(false);
+  const middle = middleOf(boxes, size.width);
+  useEffect(() => {
+    // What was found may come after the picture; once the line was moved, it stays.
+    if (!moved.current) setShare(middle);
+  }, [middle]);
   const [whole, setWhole] = useState<View>({ scale: 1, x: 0, y: 0 });
   const [view, setView] = useState<View>(whole);
   const [showBoxes, setShowBoxes] = useState(false);
@@ -74,7 +90,10 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
     const line = ((frame.current?.clientWidth ?? 0) * share) / 100;
     // As long as the whole picture is seen there is nothing to move but the line.
     dragging.current = Math.abs(at.x - line) < 28 || !zoomed.current ? "line" : "picture";
-    if (dragging.current === "line") setShare(shareAt(at));
+    if (dragging.current === "line") {
+      moved.current = true;
+      setShare(shareAt(at));
+    }
   };
   const move = (event: PointerEvent) => {
     const last = pointers.current.get(event.pointerId);
@@ -91,6 +110,7 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
   };
   const onKey = (event: KeyboardEvent) => {
     const step = event.shiftKey ? 10 : 2;
+    moved.current = true;
     if (event.key === "ArrowLeft") setShare((now) => Math.max(0, now - step));
     else if (event.key === "ArrowRight") setShare((now) => Math.min(100, now + step));
     else if (event.key === "Home") setShare(0);

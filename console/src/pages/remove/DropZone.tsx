@@ -4,7 +4,7 @@ import { IconPlus, IconUpload } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./DropZone.module.css";
 import { removeTexts } from "./remove.texts";
-import { drawSample } from "./sample";
+import { readSample } from "./sample";
 
 const ACCEPT = "image/*,video/*,application/pdf,.pptx,.ppt,.heic,.heif,.mkv";
 
@@ -43,7 +43,7 @@ export function DropZone({ onFiles, small }: { onFiles: (files: File[]) => void;
   const choose = (files: File[]) => {
     if (files.length) onFiles(files);
   };
-  const example = async () => onFiles([await drawSample(t("exampleName"))]);
+  const example = async () => onFiles([await readSample(t("exampleName"))]);
   if (small) {
     return (
       <div className={classes.small} data-over={over || undefined}>

@@ -4,7 +4,7 @@ import type { RemovalOut } from "../../api";
 import { IconAlertTriangle, IconBrush, IconInfoCircle, Panel } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
 import { ASKS } from "./batch";
-import { CandidateList } from "./CandidatePicker";
+import { CandidateList } from "./CandidateList";
 import { Columns } from "./Columns";
 import { HeldBack } from "./HeldBack";
 import { MarkedPicture } from "./MarkedPicture";

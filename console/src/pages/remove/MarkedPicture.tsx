@@ -11,14 +11,22 @@ import { PagePicker } from "./PagesView";
 import { removalTexts } from "./remove.texts";
 
 /** The original of a removal with boxes around what may be the mark; the chosen ones stand out. */
-export function MarkedPicture({ removal, chosen }: { removal: RemovalOut; chosen: readonly number[] }) {
+export function MarkedPicture({
+  removal,
+  chosen,
+  onToggle,
+}: {
+  removal: RemovalOut;
+  chosen: readonly number[];
+  onToggle?: (id: number) => void;
+}) {
   const asset = useQuery({
     queryKey: keys.assets.one(removal.asset_id),
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal.asset_id } } })),
   });
   if (asset.error) return null;
   if (!asset.data) return <Loading />;
-  return <MarkedAsset asset={asset.data} candidates={removal.candidates} chosen={chosen} />;
+  return <MarkedAsset asset={asset.data} candidates={removal.candidates} chosen={chosen} onToggle={onToggle} />;
 }
 
 /** A file with boxes around the candidates; of documents one page at a time. */
@@ -26,10 +34,13 @@ export function MarkedAsset({
   asset,
   candidates,
   chosen,
+  onToggle,
 }: {
   asset: AssetOut;
   candidates: readonly CandidateOut[];
   chosen: readonly number[];
+  /** A click on a box switches it; the list beside says the same for the keyboard. */
+  onToggle?: ((id: number) => void) | undefined;
 }) {
   const first = candidates.flatMap((each) => each.pages ?? []).sort((a, b) => a - b)[0] ?? 1;
   const [page, setPage] = useState(first);
@@ -37,7 +48,9 @@ export function MarkedAsset({
   const size = sizeOf(asset);
   if (asset.media_type !== "PDF" && asset.media_type !== "PPT") {
     const url = isShown(asset.mime_type) ? contentUrl(asset.id) : previewUrl(asset.id);
-    return <Marked url={url} name={asset.name} size={size} candidates={candidates} chosen={chosen} />;
+    return (
+      <Marked url={url} name={asset.name} size={size} candidates={candidates} chosen={chosen} onToggle={onToggle} />
+    );
   }
   const here = candidates.filter((each) => !each.pages?.length || each.pages.includes(page));
   return (
@@ -52,6 +65,7 @@ export function MarkedAsset({
             shape={shape}
             candidates={isAlike(size, shape) ? here : []}
             chosen={chosen}
+            onToggle={onToggle}
           />
         )}
       </Drawn>
@@ -105,6 +119,7 @@ function Marked({
   shape = size,
   candidates,
   chosen,
+  onToggle,
 }: {
   url: string;
   name: string;
@@ -113,6 +128,7 @@ function Marked({
   shape?: Size | null;
   candidates: readonly CandidateOut[];
   chosen: readonly number[];
+  onToggle?: ((id: number) => void) | undefined;
 }) {
   const [broken, setBroken] = useState<string | null>(null);
   if (broken === url) return <MissingPicture url={url} />;
@@ -133,7 +149,14 @@ function Marked({
         <svg viewBox={`0 0 ${size.width} ${size.height}`} aria-hidden="true">
           {candidates.map((each) => (
             <g key={each.id} data-chosen={chosen.includes(each.id) || undefined}>
-              <rect x={each.box[0]} y={each.box[1]} width={each.box[2]} height={each.box[3]} />
+              {/* biome-ignore lint/a11y/noStaticElementInteractions: the list beside has a checkbox for each */}
+              <rect
+                x={each.box[0]}
+                y={each.box[1]}
+                width={each.box[2]}
+                height={each.box[3]}
+                onClick={onToggle && (() => onToggle(each.id))}
+              />
             </g>
           ))}
         </svg>

@@ -48,12 +48,7 @@ export function NotOrdered() {
                   {formats.bytes(asset.size_bytes)} · <Time at={asset.created_at} />
                 </Text>
               </div>
-              <Button
-                size="xs"
-                variant="light"
-                leftSection={<IconPlus size={14} />}
-                onClick={() => addAsset(asset, null, [])}
-              >
+              <Button size="xs" variant="light" leftSection={<IconPlus size={14} />} onClick={() => addAsset(asset)}>
                 {t("goOn")}
               </Button>
               <ActionIcon

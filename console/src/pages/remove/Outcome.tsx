@@ -5,7 +5,7 @@ import { api, type CandidateOut, data, keys, type RemovalItemOut, type RemovalOu
 import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { ASKS } from "./batch";
-import { nameOf } from "./CandidatePicker";
+import { nameOf } from "./CandidateList";
 import classes from "./Outcome.module.css";
 import { useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";

@@ -38,7 +38,7 @@ export function Price({
         <Text className="figures" data-testid="price">
           {found ? (
             <>
-              <b>{t("units", { n: found.units })}</b>{" "}
+              <b>{found.free ? t("free") : t("units", { n: found.units })}</b>{" "}
               <Text span size="sm" c="dimmed">
                 {t("ofLeft", { n: found.left })}
               </Text>
@@ -55,7 +55,7 @@ export function Price({
       {((found !== undefined && !found.enough) || refused) && (
         <div className={classes.short} role="alert">
           {t("notEnough", { left: found?.left ?? 0, needed: found?.units ?? 0 })}{" "}
-          <Anchor component={Link} to="/usage" underline="always" size="sm" inherit>
+          <Anchor component={Link} to="/usage?tab=plans" underline="always" size="sm" inherit>
             {t("seePlans")}
           </Anchor>
         </div>

@@ -19,7 +19,7 @@ import {
 } from "../../components";
 import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
-import { CandidateList } from "./CandidatePicker";
+import { CandidateList } from "./CandidateList";
 import { Columns } from "./Columns";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";

@@ -1,5 +1,5 @@
 import { Button, Checkbox, Radio, SegmentedControl, Stack, Text } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { isApiError, keys } from "../../api";
 import { IconWand, Page, Panel, ProblemAlert, useAct } from "../../components";
@@ -8,13 +8,14 @@ import { interruptedUploads } from "../../uploads/parts";
 import { Columns } from "./Columns";
 import { DropZone } from "./DropZone";
 import { addFiles, type Basis, choose, ordered, restoreDraft, useDraft } from "./draft";
-import { FileCard } from "./FileCard";
+import { FileHead, FileStrip } from "./FileStrip";
 import { NotOrdered } from "./NotOrdered";
 import { isReady, type Ordered, order } from "./order";
 import { Price, usePrice } from "./Price";
 import { Recent } from "./Recent";
 import classes from "./RemovePage.module.css";
 import { removeTexts } from "./remove.texts";
+import { FoundMarks, Workbench } from "./Workbench";
 
 const BASES: readonly Basis[] = ["OWNER", "LICENSEE", "AUTHORIZED"];
 
@@ -57,25 +58,21 @@ function Interrupted() {
 function Draft() {
   const t = useText(removeTexts);
   const { files, choices } = useDraft();
+  const [wanted, setWanted] = useState<string | null>(null);
+  const file = files.find((each) => each.key === wanted) ?? files[0];
+  if (file === undefined) return null;
+  const others = files.filter((each) => each !== file && each.asset !== null && each.error === null).length;
   return (
-    <Columns aside="23rem">
+    <Columns aside="21rem">
       <Stack gap="sm">
-        {files.map((file) => (
-          <FileCard key={file.key} file={file} mode={choices.mode} />
-        ))}
+        {files.length > 1 && <FileStrip files={files} current={file} onChange={setWanted} />}
+        <FileHead file={file} />
+        <Workbench key={file.key} file={file} />
         <DropZone onFiles={addFiles} small />
       </Stack>
       <Panel>
         <Stack gap="lg">
-          <Choice
-            label={t("how")}
-            value={choices.mode}
-            onChange={(mode) => choose({ mode })}
-            options={[
-              ["AUTO", t("auto"), t("autoText")],
-              ["MANUAL", t("manual"), t("manualText")],
-            ]}
-          />
+          <FoundMarks key={file.key} file={file} others={others} />
           <Choice
             label={t("quality")}
             value={choices.quality}
@@ -160,7 +157,7 @@ function Start() {
   const price = usePrice(ids, choices.quality);
   const usable = files.filter((file) => file.error === null);
   const allThere = usable.length > 0 && usable.every((file) => file.asset !== null);
-  const allReady = usable.every((file) => isReady(file, choices));
+  const allReady = usable.every(isReady);
   // What was taken before something else was refused belongs to what is ordered next.
   const made = useRef<Ordered[]>([]);
   const start = () =>
@@ -184,9 +181,9 @@ function Start() {
     <Stack gap="sm" className={classes.start}>
       <Price price={price} refused={isApiError(error, "quota_exhausted")} note={t("afterwards")} />
       {error !== null && <ProblemAlert error={error} />}
-      {choices.mode === "MANUAL" && allThere && !allReady && (
+      {allThere && !allReady && (
         <Text size="sm" c="dimmed">
-          {t("notMarked")}
+          {usable.length > 1 ? t("notMarkedMany") : t("notMarked")}
         </Text>
       )}
       {allThere && allReady && !choices.declared && (
@@ -202,6 +199,7 @@ function Start() {
         onClick={() => void start()}
       >
         {usable.length > 1 ? t("startMany", { n: usable.length }) : t("start")}
+        {price.data && ` · ${price.data.free ? t("free") : t("units", { n: price.data.units })}`}
       </Button>
     </Stack>
   );

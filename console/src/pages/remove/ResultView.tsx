@@ -42,6 +42,7 @@ function Clips({ removal }: { removal: RemovalOut }) {
       frame={frameSeconds(asset.data?.meta)}
       before={contentUrl(removal.asset_id)}
       after={resultUrl(removal.id)}
+      boxes={removal.candidates.map(({ box }) => box)}
       other={<Halves url={compareUrl(removal.id)} />}
     />
   );

@@ -23,10 +23,12 @@ interface Props {
   readonly frame: number;
   /** Shown where the browser plays neither. */
   readonly other: ReactNode;
+  /** What was found, in pixels of a frame. */
+  readonly boxes: readonly (readonly number[])[];
 }
 
 /** Two films on top of each other that run together: the line between them is dragged as with pictures. */
-export function VideoView({ before, after, frame, other }: Props) {
+export function VideoView({ before, after, frame, other, boxes }: Props) {
   const t = useText(removalTexts);
   const first = useRef<HTMLVideoElement>(null);
   const second = useRef<HTMLVideoElement>(null);
@@ -111,7 +113,7 @@ export function VideoView({ before, after, frame, other }: Props) {
             />
           }
           size={whole}
-          boxes={[]}
+          boxes={size === null ? [] : boxes}
         />
         <Group gap={6} wrap="nowrap" mt="xs">
           <Button

@@ -1,10 +1,11 @@
 // What is about to be ordered: files, each on its way or there, and how they are to be treated. It lives outside of the
 // page, so that uploads continue on other pages, and comes back after a reload.
 import { useSyncExternalStore } from "react";
-import { type AssetOut, api, data, randomKey } from "../../api";
+import { type AssetOut, api, type CandidateOut, data, randomKey } from "../../api";
 import { onSignedOut, whoIsIn } from "../../session/store";
 import { type Transfer, upload } from "../../uploads/upload";
-import type { MaskDrawing } from "./mask/drawing";
+import { type MaskDrawing, scaled } from "./mask/drawing";
+import { sizeOf } from "./media";
 
 export interface DraftFile {
   readonly key: string;
@@ -16,8 +17,13 @@ export interface DraftFile {
   /** A picture of it to show before the server has one. */
   readonly local: string | null;
   readonly drawing: MaskDrawing | null;
-  /** What of the candidates that were found is the mark, for MANUAL of documents. */
+  /** The free task that looks for marks; null before it is asked for, or where it was refused. */
+  readonly detection: string | null;
+  /** What may be a mark; null until it was looked for. */
+  readonly regions: readonly CandidateOut[] | null;
+  /** Which of the regions are to go: those that are certain, until the user says otherwise. */
   readonly chosen: readonly number[];
+  readonly touched: boolean;
 }
 
 export type Mode = "AUTO" | "MANUAL";
@@ -25,7 +31,6 @@ export type Quality = "STANDARD" | "HIGH";
 export type Basis = "OWNER" | "LICENSEE" | "AUTHORIZED";
 
 export interface Choices {
-  readonly mode: Mode;
   readonly quality: Quality;
   readonly basis: Basis;
   readonly declared: boolean;
@@ -39,12 +44,15 @@ interface Draft {
 /** What comes back after a reload. */
 interface Kept {
   readonly user: string | null;
-  readonly files: readonly (Pick<DraftFile, "drawing" | "chosen"> & { readonly id: string })[];
+  readonly files: readonly (Pick<DraftFile, "drawing" | "detection" | "chosen" | "touched"> & {
+    readonly id: string;
+  })[];
   readonly choices: Choices;
 }
 
 const KEY = "headrace.draft";
-const FIRST: Choices = { mode: "AUTO", quality: "STANDARD", basis: "OWNER", declared: false };
+const FIRST: Choices = { quality: "STANDARD", basis: "OWNER", declared: false };
+const UNTOUCHED = { drawing: null, detection: null, regions: null, chosen: [], touched: false } as const;
 const AT_ONCE = 3;
 const listeners = new Set<() => void>();
 const transfers = new Map<string, Transfer>();
@@ -55,8 +63,8 @@ let restored = false;
 function set(next: Partial<Draft>): void {
   draft = { ...draft, ...next };
   try {
-    const files = draft.files.flatMap(({ asset, drawing, chosen }) =>
-      asset ? [{ id: asset.id, drawing, chosen }] : [],
+    const files = draft.files.flatMap(({ asset, drawing, detection, chosen, touched }) =>
+      asset ? [{ id: asset.id, drawing, detection, chosen, touched }] : [],
     );
     const kept: Kept = { user: whoIsIn(), files, choices: draft.choices };
     if (kept.user !== null) sessionStorage.setItem(KEY, JSON.stringify(kept));
@@ -98,8 +106,7 @@ export function addFiles(files: readonly File[]): void {
       asset: null,
       error: null,
       local,
-      drawing: null,
-      chosen: [],
+      ...UNTOUCHED,
     };
   });
   set({ files: [...draft.files, ...added] });
@@ -107,7 +114,7 @@ export function addFiles(files: readonly File[]): void {
 }
 
 /** Take a file that is on the server already. */
-export function addAsset(asset: AssetOut, drawing: MaskDrawing | null, chosen: readonly number[]): void {
+export function addAsset(asset: AssetOut, before: Partial<typeof UNTOUCHED | Kept["files"][number]> = {}): void {
   const key = randomKey();
   const file = {
     key,
@@ -118,7 +125,8 @@ export function addAsset(asset: AssetOut, drawing: MaskDrawing | null, chosen: r
     error: null,
     local: null,
   };
-  set({ files: [...draft.files, { ...file, drawing, chosen }] });
+  const { drawing, detection, chosen, touched } = { ...UNTOUCHED, ...before };
+  set({ files: [...draft.files, { ...file, drawing, detection, regions: null, chosen, touched }] });
 }
 
 function pump(): void {
@@ -144,8 +152,13 @@ export function removeFile(key: string): void {
   transfers.get(key)?.cancel();
   const index = waiting.findIndex((each) => each.key === key);
   if (index >= 0) waiting.splice(index, 1);
-  const local = draft.files.find((each) => each.key === key)?.local;
-  if (local) URL.revokeObjectURL(local);
+  const file = draft.files.find((each) => each.key === key);
+  if (file?.local) URL.revokeObjectURL(file.local);
+  // Nobody waits for it any more, and it would stand in the way of the order.
+  if (file?.detection && file.regions === null) {
+    const path = { task_id: file.detection };
+    void api.POST("/v1/tasks/{task_id}/cancel", { params: { path } }).catch(() => {});
+  }
   set({ files: draft.files.filter((each) => each.key !== key) });
 }
 
@@ -153,8 +166,30 @@ export function setDrawing(key: string, drawing: MaskDrawing | null): void {
   change(key, { drawing });
 }
 
+export function setDetection(key: string, detection: string): void {
+  change(key, { detection });
+}
+
+/** What was found: what is certain is chosen, unless the user has chosen already. */
+export function setRegions(key: string, regions: readonly CandidateOut[]): void {
+  const file = draft.files.find((each) => each.key === key);
+  if (!file || file.regions === regions) return;
+  const certain = regions.filter((each) => each.certain).map((each) => each.id);
+  change(key, file.touched ? { regions } : { regions, chosen: certain });
+}
+
 export function setChosen(key: string, chosen: readonly number[]): void {
-  change(key, { chosen });
+  change(key, { chosen, touched: true });
+}
+
+/** The same mask for every other picture and clip that has arrived, scaled to its size. */
+export function copyDrawing(from: DraftFile): void {
+  const { drawing } = from;
+  if (drawing === null) return;
+  for (const each of draft.files) {
+    const size = each.asset && ["IMAGE", "VIDEO"].includes(each.asset.media_type) ? sizeOf(each.asset) : null;
+    if (each.key !== from.key && size !== null) change(each.key, { drawing: scaled(drawing, size) });
+  }
 }
 
 /** These were ordered: what is left is still to do; with the last of them the declaration goes, how things are done stays. */
@@ -184,9 +219,10 @@ export async function restoreDraft(): Promise<void> {
   }
   if (kept.user !== whoIsIn() || !Array.isArray(kept.files)) return;
   set({ choices: { ...FIRST, ...kept.choices, declared: false } });
-  for (const { id, drawing, chosen } of kept.files) {
+  for (const before of kept.files) {
     try {
-      addAsset(await data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: id } } })), drawing, chosen);
+      const path = { asset_id: before.id };
+      addAsset(await data(api.GET("/v1/assets/{asset_id}", { params: { path } })), before);
     } catch {
       // It was deleted meanwhile.
     }

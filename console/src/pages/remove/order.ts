@@ -10,7 +10,7 @@ import {
 } from "../../api";
 import { upload } from "../../uploads/upload";
 import type { Basis, Choices, DraftFile } from "./draft";
-import { boxesByPage, isMarked, keepBoxes, type MaskDrawing, onlyBoxes, type Stroke } from "./mask/drawing";
+import { boxesByPage, effective, isMarked, keepBoxes, type MaskDrawing, onlyBoxes, type Stroke } from "./mask/drawing";
 import { maskFile } from "./mask/paint";
 import { contentUrl, type Size } from "./media";
 
@@ -26,18 +26,36 @@ type Rectangle = [number, number, number, number];
 export interface Told {
   readonly drawing: MaskDrawing | null;
   readonly chosen: readonly number[];
+  /** Where the chosen ones are: to go together with what was drawn. */
+  readonly regions?: readonly Pick<CandidateOut, "id" | "box" | "pages">[] | null;
 }
 
 type Manual = Pick<QuoteIn, "hints" | "mask_asset_id" | "candidates">;
 
 /** Turn a drawing into what the API takes: boxes as boxes, anything else as a picture that is uploaded first. */
-export async function told(asset: AssetOut, { drawing, chosen }: Told): Promise<Manual> {
-  if (chosen.length > 0) return { candidates: [...chosen] };
+export async function told(asset: AssetOut, before: Told): Promise<Manual> {
+  const { chosen } = before;
+  const drawing = withRegions(before);
+  if (chosen.length > 0 && drawing === null) return { candidates: [...chosen] };
   if (drawing === null || !isMarked(drawing)) return {};
   if (onlyBoxes(drawing)) return { hints: hintsOf(drawing) };
   const mask = await upload(await maskFile(drawing, `mask of ${asset.name}.png`), () => {}).done;
   const keep = keepBoxes(drawing).map((box) => [...box] as Rectangle);
   return { mask_asset_id: mask.id, hints: keep.length ? [{ keep }] : undefined };
+}
+
+/** What was drawn, and the chosen regions as boxes beside it: they are looked into as boxes that are drawn. */
+export function withRegions({ drawing, chosen, regions }: Told): MaskDrawing | null {
+  if (drawing === null || effective(drawing.strokes).length === 0) return null;
+  const boxes = (regions ?? []).filter((each) => chosen.includes(each.id)).map(boxOf);
+  return { ...drawing, strokes: [...effective(drawing.strokes), ...boxes] };
+}
+
+/** A region as a box; one that several pages have is for all of them. */
+function boxOf({ box, pages }: Pick<CandidateOut, "box" | "pages">): Stroke {
+  const [left = 0, top = 0, width = 1, height = 1] = box;
+  const around = [Math.floor(left), Math.floor(top), Math.ceil(width), Math.ceil(height)] as const;
+  return { kind: "box", box: around, ...(pages?.length === 1 && pages[0] ? { page: pages[0] } : {}) };
 }
 
 /** Boxes as the API takes them: one hint for each page that has some of its own, and one for all. */
@@ -77,18 +95,22 @@ export function drawingBefore(
     for (const box of keep ?? []) strokes.push({ kind: "keep", box: [...box] as Rectangle, ...page });
   }
   if (strokes.every((stroke) => stroke.kind === "keep")) {
-    for (const { box, pages } of candidates) {
-      const [left = 0, top = 0, width = 1, height = 1] = box;
-      const around = [Math.floor(left), Math.floor(top), Math.ceil(width), Math.ceil(height)] as const;
-      strokes.push({ kind: "box", box: around, ...(pages?.[0] ? { page: pages[0] } : {}) });
-    }
+    for (const { box, pages } of candidates) strokes.push(boxOf({ box, pages: pages?.slice(0, 1) ?? [] }));
   }
   return strokes.length > 0 ? { ...whole, strokes } : null;
 }
 
-export function isReady(file: DraftFile, choices: Choices): boolean {
+type Drafted = Pick<DraftFile, "drawing" | "chosen" | "touched" | "regions">;
+
+/** Whether the user said where the mark is, or left it to what was found. */
+export function modeOf(file: Pick<Drafted, "drawing" | "touched">): "AUTO" | "MANUAL" {
+  return file.touched || isMarked(file.drawing) ? "MANUAL" : "AUTO";
+}
+
+/** Whether there is something to remove, as far as that is known: what is not found yet is looked for with the order. */
+export function isReady(file: Drafted & Pick<DraftFile, "asset">): boolean {
   if (file.asset === null) return false;
-  return choices.mode === "AUTO" || file.chosen.length > 0 || isMarked(file.drawing);
+  return isMarked(file.drawing) || file.chosen.length > 0 || (file.regions === null && !file.touched);
 }
 
 /** What it would cost. A price does not depend on where the mark is, so AUTO stands for MANUAL. */
@@ -107,19 +129,24 @@ export async function order(
 ): Promise<void> {
   const assets = files.flatMap((file) => (file.asset ? [{ file, asset: file.asset }] : []));
   const common = { quality: choices.quality, rights: { basis: choices.basis } };
-  if (choices.mode === "AUTO") {
-    const body = { ...common, asset_ids: assets.map(({ asset }) => asset.id), mode: "AUTO" as const };
+  const plain = assets.filter(({ file }) => modeOf(file) === "AUTO" && keepsOf(file.drawing).length === 0);
+  if (plain.length > 0) {
+    const body = { ...common, asset_ids: plain.map(({ asset }) => asset.id), mode: "AUTO" as const };
     onOrdered(
-      assets.map(({ file }) => file.key),
+      plain.map(({ file }) => file.key),
       await data(api.POST("/v1/removals", { body })),
     );
-    return;
   }
-  for (const { file, asset } of assets) {
-    const manual = await told(asset, file);
-    const body = { ...common, ...manual, asset_ids: [asset.id], mode: "MANUAL" as const };
+  for (const { file, asset } of assets.filter((each) => !plain.includes(each))) {
+    const mode = modeOf(file);
+    const said = mode === "MANUAL" ? await told(asset, file) : { hints: keepsOf(file.drawing) };
+    const body = { ...common, ...said, asset_ids: [asset.id], mode };
     onOrdered([file.key], await data(api.POST("/v1/removals", { body })));
   }
+}
+
+function keepsOf(drawing: MaskDrawing | null): Hints {
+  return drawing === null ? [] : hintsOf(drawing);
 }
 
 /** Order one file again with other options; the position of the mark stays that of `before`, unless it is set again. */

@@ -637,6 +637,8 @@ class Quote(Answer):
     left: int = 0
     """What you can spend now."""
     enough: bool = False
+    free: bool = False
+    """Whether all of them are the console's sample picture: held, but not charged."""
     files: Sequence[Mapping[str, Any]] = ()
 
 

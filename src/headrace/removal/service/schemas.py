@@ -13,6 +13,7 @@ from headrace.removal.order import Hint, Mode, Quality, Span
 from headrace.removal.service.orders.model import Rights, RightsBasis, Wanted
 from headrace.removal.service.orders.returning import returnable_until
 from headrace.removal.service.orders.service import Ordered, Quote
+from headrace.removal.service.sample import is_sample
 from headrace.tasks.model import TaskStatus
 
 MAX_FILES = 100
@@ -161,6 +162,7 @@ class QuoteOut(BaseModel):
     units: int = Field(description="All of them together.", examples=[3])
     left: int = Field(description="What you can spend now.", examples=[50])
     enough: bool
+    free: bool = Field(description="Whether all of them are the console's sample picture: held, but not charged.")
     files: list[PriceOut]
 
     @classmethod
@@ -169,7 +171,8 @@ class QuoteOut(BaseModel):
             PriceOut(asset_id=each.asset.id, units=each.units, output_format=each.output_format, **asdict(each.size))
             for each in quote.priced
         ]
-        return cls(units=quote.units, left=quote.left, enough=quote.units <= quote.left, files=files)
+        free = all(is_sample(each.asset.sha256) for each in quote.priced)
+        return cls(units=quote.units, left=quote.left, enough=quote.units <= quote.left, free=free, files=files)
 
 
 class CandidateOut(BaseModel):

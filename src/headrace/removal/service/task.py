@@ -43,6 +43,7 @@ from headrace.removal.service.orders.errors import DetectionLimit
 from headrace.removal.service.orders.unpaid import count_detection
 from headrace.removal.service.pace import Pace
 from headrace.removal.service.repeats import waive_if_same
+from headrace.removal.service.sample import is_sample
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
 from headrace.tasks.context import Step, TaskContext
@@ -103,7 +104,10 @@ class Remover:
         """The handler of the four media types."""
         async with self._job(context, order) as job:
             made = await job.run()
-            await waive_if_same(self._db, context, order, made)
+            if is_sample(order.sha256):
+                await context.used(0)
+            else:
+                await waive_if_same(self._db, context, order, made)
             # Others of a batch may still learn the mark from it.
             await self._forget_steps(job, but=None if order.batch_id is None else Names.MATTE)
             return made

@@ -14,6 +14,7 @@ import {
   IconHandStop,
   IconMaximize,
   IconPalette,
+  IconPointer,
   IconShieldCheck,
   IconSquare,
   IconTrash,
@@ -23,7 +24,7 @@ import {
   tellError,
 } from "../../../components";
 import { useText } from "../../../i18n";
-import { effective, type MaskDrawing, onPage, type Stroke } from "./drawing";
+import { effective, type MaskDrawing, onPage, type Point, type Stroke } from "./drawing";
 import { COLOURS, type Colour, edit, opened, type Tool } from "./editor";
 import classes from "./MaskEditor.module.css";
 import { maskTexts } from "./mask.texts";
@@ -47,11 +48,35 @@ interface Props {
   readonly page?: { readonly number: number; readonly only: boolean };
   /** Hears of every stroke, so that nothing is lost when the page goes. */
   readonly onChange?: (drawing: MaskDrawing) => void;
-  readonly onUse: (drawing: MaskDrawing) => void;
+  /** Left out within a page, where nothing is closed. */
+  readonly onUse?: ((drawing: MaskDrawing) => void) | undefined;
   /** What using it means here, where that is more than keeping it. */
-  readonly useLabel?: string;
-  readonly onCancel: () => void;
+  readonly useLabel?: string | undefined;
+  readonly onCancel?: (() => void) | undefined;
+  /** What was found on this page, to be switched on and off by a click. */
+  readonly regions?: readonly Region[] | undefined;
+  readonly onToggle?: ((id: number) => void) | undefined;
+  /** Opens the same picture over the whole window. */
+  readonly onEnlarge?: (() => void) | undefined;
 }
+
+export interface Region {
+  readonly id: number;
+  readonly box: readonly number[];
+  readonly on: boolean;
+}
+
+const MAX_INLINE_VH = 68;
+
+/** The smallest region at this place: within a large one there may be another. */
+export function regionAt(regions: readonly Region[], at: Point): Region | null {
+  const [found] = regions
+    .filter(({ box: [x = 0, y = 0, w = 0, h = 0] }) => at.x >= x && at.x <= x + w && at.y >= y && at.y <= y + h)
+    .sort((one, other) => area(one) - area(other));
+  return found ?? null;
+}
+
+const area = ({ box: [, , w = 0, h = 0] }: Region) => w * h;
 
 /** A picture to paint a mark on. The mask is what is drawn; nothing is sent until it is used. */
 export function MaskEditor({
@@ -66,13 +91,17 @@ export function MaskEditor({
   onUse,
   useLabel,
   onCancel,
+  regions,
+  onToggle,
+  onEnlarge,
 }: Props) {
+  const inline = onUse === undefined;
   const t = useText(maskTexts);
   const common = useText(commonTexts);
   const described = useId();
   const root = useRef<HTMLDivElement>(null);
   const frame = useRef<HTMLDivElement>(null);
-  const [editor, dispatch] = useReducer(edit, { width, height, initial, boxesOnly }, opened);
+  const [editor, dispatch] = useReducer(edit, { width, height, initial, boxesOnly, selects: inline }, opened);
   const { history, tool, size, opacity, colour, view, whole } = editor;
   const first = useRef(history);
   const onlyPage = page?.only ? page.number : undefined;
@@ -99,6 +128,11 @@ export function MaskEditor({
     drawNow,
     redraw,
     onStroke,
+    inline,
+    onSelect: (at) => {
+      const found = regionAt(regions ?? [], at);
+      if (found) onToggle?.(found.id);
+    },
   });
 
   useEffect(() => {
@@ -148,11 +182,12 @@ export function MaskEditor({
     }
   };
   const keyboard = useKeyboardBox({ width, height }, tool, onStroke);
-  useShortcuts({ dispatch, nearer, fullScreen, boxesOnly });
+  useShortcuts({ dispatch, nearer, fullScreen, boxesOnly, selects: inline });
 
   const drawn = pointers.rubber ?? keyboard.box;
   const boxes = effective(seen).flatMap((stroke) => (stroke.kind === "box" || stroke.kind === "keep" ? [stroke] : []));
   const tools: [Tool, string, Icon, string][] = [
+    ...(inline ? ([["select", t("select"), IconPointer, "V"]] as [Tool, string, Icon, string][]) : []),
     ...(boxesOnly ? [] : ([["brush", t("brush"), IconBrush, "B"]] as [Tool, string, Icon, string][])),
     ["box", t("box"), IconSquare, "R"],
     ...(boxesOnly ? [] : ([["eraser", t("eraser"), IconEraser, "E"]] as [Tool, string, Icon, string][])),
@@ -160,7 +195,7 @@ export function MaskEditor({
     ["pan", t("pan"), IconHandStop, "H"],
   ];
   return (
-    <div className={classes.editor} ref={root} data-testid="mask-editor">
+    <div className={classes.editor} ref={root} data-testid="mask-editor" data-inline={inline || undefined}>
       <Group className={classes.bar} gap={4}>
         <div role="radiogroup" aria-label={t("title")} className={classes.tools}>
           {tools.map(([name, label, Drawn, key]) => (
@@ -216,45 +251,49 @@ export function MaskEditor({
                 />
               </div>
             </Tooltip>
-            <Tooltip label={t("opacity")}>
-              <div className={classes.slider}>
-                <IconPalette size={15} />
-                <Slider
-                  size="sm"
-                  w={72}
-                  min={0.15}
-                  max={1}
-                  step={0.05}
-                  value={opacity}
-                  onChange={(opacity) => dispatch({ type: "opacity", opacity })}
-                  label={(value) => `${Math.round(value * 100)} %`}
-                  thumbLabel={t("opacity")}
+            {!inline && (
+              <>
+                <Tooltip label={t("opacity")}>
+                  <div className={classes.slider}>
+                    <IconPalette size={15} />
+                    <Slider
+                      size="sm"
+                      w={72}
+                      min={0.15}
+                      max={1}
+                      step={0.05}
+                      value={opacity}
+                      onChange={(opacity) => dispatch({ type: "opacity", opacity })}
+                      label={(value) => `${Math.round(value * 100)} %`}
+                      thumbLabel={t("opacity")}
+                    />
+                  </div>
+                </Tooltip>
+                <div role="radiogroup" aria-label={t("colour")} className={classes.colours}>
+                  {(Object.keys(COLOURS) as Colour[]).map((name) => (
+                    <button
+                      key={name}
+                      type="button"
+                      role="radio"
+                      aria-checked={colour === name}
+                      aria-label={t(name)}
+                      data-colour={name}
+                      onClick={() => dispatch({ type: "colour", colour: name })}
+                    />
+                  ))}
+                </div>
+                <Divider orientation="vertical" />
+                <FileButton onChange={(file) => void load(file)} accept="image/png,image/jpeg,image/webp">
+                  {(props) => <IconButton label={t("load")} icon={IconFolderOpen} {...props} />}
+                </FileButton>
+                <IconButton
+                  label={t("save")}
+                  icon={IconDeviceFloppy}
+                  disabled={!history.done.length}
+                  onClick={() => void save()}
                 />
-              </div>
-            </Tooltip>
-            <div role="radiogroup" aria-label={t("colour")} className={classes.colours}>
-              {(Object.keys(COLOURS) as Colour[]).map((name) => (
-                <button
-                  key={name}
-                  type="button"
-                  role="radio"
-                  aria-checked={colour === name}
-                  aria-label={t(name)}
-                  data-colour={name}
-                  onClick={() => dispatch({ type: "colour", colour: name })}
-                />
-              ))}
-            </div>
-            <Divider orientation="vertical" />
-            <FileButton onChange={(file) => void load(file)} accept="image/png,image/jpeg,image/webp">
-              {(props) => <IconButton label={t("load")} icon={IconFolderOpen} {...props} />}
-            </FileButton>
-            <IconButton
-              label={t("save")}
-              icon={IconDeviceFloppy}
-              disabled={!history.done.length}
-              onClick={() => void save()}
-            />
+              </>
+            )}
           </>
         )}
         <Divider orientation="vertical" />
@@ -264,13 +303,23 @@ export function MaskEditor({
         </Text>
         <IconButton label={t("zoomIn")} icon={IconZoomIn} onClick={() => nearer(1.25)} />
         <IconButton label={t("fit")} icon={IconFocusCentered} onClick={() => dispatch({ type: "fit" })} />
-        <IconButton label={t("fullScreen")} icon={IconMaximize} onClick={fullScreen} />
+        <IconButton
+          label={onEnlarge ? t("enlarge") : t("fullScreen")}
+          icon={IconMaximize}
+          onClick={onEnlarge ?? fullScreen}
+        />
       </Group>
       {extra && <div className={classes.extra}>{extra}</div>}
       <div
         ref={frame}
         className={classes.frame}
         data-panning={pointers.isPanning || undefined}
+        data-tool={tool}
+        style={
+          inline
+            ? { aspectRatio: `${width} / ${height}`, maxHeight: `${MAX_INLINE_VH}vh`, minHeight: "16rem" }
+            : undefined
+        }
         role="application"
         aria-label={t("canvas")}
         aria-describedby={described}
@@ -292,6 +341,9 @@ export function MaskEditor({
             style={{ opacity }}
           />
           <svg viewBox={`0 0 ${width} ${height}`} aria-hidden="true">
+            {regions?.map(({ id, box: [x, y, w, h], on }) => (
+              <rect key={`region${id}`} x={x} y={y} width={w} height={h} data-kind="region" data-on={on || undefined} />
+            ))}
             {boxes.map((stroke) => {
               const [x, y, w, h] = stroke.box;
               return (
@@ -332,18 +384,20 @@ export function MaskEditor({
           : boxes.length > 0 && t("boxes", { n: boxes.length })}
       </VisuallyHidden>
       <VisuallyHidden id={described}>{t("byKeyboard")}</VisuallyHidden>
-      <Group justify="space-between" className={classes.foot}>
-        <Text size="xs" c="dimmed" className={classes.hint}>
-          {boxesOnly ? t("hintBoxes") : t("hint")}{" "}
-          <span className={classes.keys}>{boxesOnly ? t("keysBoxes") : t("keys")}</span>
-        </Text>
-        <Group gap="xs">
-          <Button variant="default" onClick={onCancel}>
-            {common("cancel")}
-          </Button>
-          <Button onClick={() => onUse({ width, height, strokes: history.done })}>{useLabel ?? t("use")}</Button>
+      {!inline && (
+        <Group justify="space-between" className={classes.foot}>
+          <Text size="xs" c="dimmed" className={classes.hint}>
+            {boxesOnly ? t("hintBoxes") : t("hint")}{" "}
+            <span className={classes.keys}>{boxesOnly ? t("keysBoxes") : t("keys")}</span>
+          </Text>
+          <Group gap="xs">
+            <Button variant="default" onClick={onCancel}>
+              {common("cancel")}
+            </Button>
+            <Button onClick={() => onUse({ width, height, strokes: history.done })}>{useLabel ?? t("use")}</Button>
+          </Group>
         </Group>
-      </Group>
+      )}
     </div>
   );
 }

@@ -100,3 +100,24 @@ export function isMarked(drawing: MaskDrawing | null): boolean {
   if (drawing === null) return false;
   return effective(drawing.strokes).some((stroke) => ["brush", "box", "image"].includes(stroke.kind));
 }
+
+/** A drawing for a picture of another size: everything at the same share of its width and height. */
+export function scaled(drawing: MaskDrawing, size: { readonly width: number; readonly height: number }): MaskDrawing {
+  const [width, height] = [Math.round(size.width), Math.round(size.height)];
+  const [across, down] = [width / drawing.width, height / drawing.height];
+  if (across === 1 && down === 1) return drawing;
+  const strokes = effective(drawing.strokes).map((stroke): Stroke => {
+    if (stroke.kind === "box" || stroke.kind === "keep") {
+      const [x, y, w, h] = stroke.box;
+      const from = { x: x * across, y: y * down };
+      const to = { x: (x + w) * across, y: (y + h) * down };
+      return { ...stroke, box: boxBetween(from, to, width, height) ?? [0, 0, 2, 2] };
+    }
+    if (stroke.kind === "brush" || stroke.kind === "eraser") {
+      const points = stroke.points.map((point) => ({ x: point.x * across, y: point.y * down }));
+      return { ...stroke, size: stroke.size * Math.sqrt(across * down), points };
+    }
+    return stroke;
+  });
+  return { width, height, strokes };
+}

@@ -4,7 +4,7 @@ import type { View } from "./view";
 
 export const COLOURS = { red: "#e53935", green: "#00a152", blue: "#2962ff" } as const;
 export type Colour = keyof typeof COLOURS;
-export type Tool = "brush" | "eraser" | "box" | "keep" | "pan";
+export type Tool = "select" | "brush" | "eraser" | "box" | "keep" | "pan";
 
 const MIN_BRUSH_PX = 2;
 const MAX_BRUSH_PX = 400;
@@ -41,13 +41,15 @@ interface Opened {
   readonly height: number;
   readonly initial: MaskDrawing | null;
   readonly boxesOnly: boolean;
+  /** Whether there are regions to click on. */
+  readonly selects?: boolean;
 }
 
-export function opened({ width, height, initial, boxesOnly }: Opened): Editor {
+export function opened({ width, height, initial, boxesOnly, selects = false }: Opened): Editor {
   const view = { scale: 1, x: 0, y: 0 };
   return {
     history: initial ? { done: initial.strokes, undone: [] } : EMPTY,
-    tool: boxesOnly ? "box" : "brush",
+    tool: selects ? "select" : boxesOnly ? "box" : "brush",
     size: Math.max(6, Math.round(Math.max(width, height) / 40)),
     opacity: 0.55,
     colour: "red",

@@ -15,13 +15,20 @@ interface Setting {
   readonly drawNow: (stroke: Stroke) => void;
   readonly redraw: () => void;
   readonly onStroke: (stroke: Stroke) => void;
+  /** A click with the tool that selects. */
+  readonly onSelect?: ((at: Point) => void) | undefined;
+  /** Within a page the wheel scrolls the page, and zooms with Ctrl. */
+  readonly inline?: boolean;
 }
+
+const CLICK_PX = 6; // a pointer that moved less has clicked
 
 type Gesture =
   | { kind: "draw"; points: Point[] }
   | { kind: "box"; from: Point }
   | { kind: "pan"; last: Point }
   | { kind: "pinch" }
+  | { kind: "select"; from: Point }
   | null;
 
 /** Mouse, pen and fingers over the picture: one draws, two pinch; the wheel zooms, with Shift it sizes the brush. */
@@ -47,6 +54,7 @@ export function usePointers(setting: Setting) {
     if (!element) return;
     // React's own listener could not keep the page from scrolling.
     const onWheel = (event: WheelEvent) => {
+      if (latest.current.inline && !event.ctrlKey && !event.metaKey && !event.shiftKey) return;
       event.preventDefault();
       const now = latest.current;
       const delta = event.deltaY || event.deltaX;
@@ -68,7 +76,9 @@ export function usePointers(setting: Setting) {
       now.dispatch({ type: "view", change: (before) => zoom(before, factor, at, now.smallest) });
     };
     const onKey = (event: KeyboardEvent) => {
-      if (event.code === "Space" && !(event.target instanceof HTMLInputElement)) {
+      // Within a page, Space belongs to the page unless the pointer is over the picture.
+      const isOurs = !latest.current.inline || element.matches(":hover");
+      if (event.code === "Space" && isOurs && !(event.target instanceof HTMLInputElement)) {
         setHolding(event.type === "keydown");
         event.preventDefault();
       }
@@ -95,6 +105,7 @@ export function usePointers(setting: Setting) {
     }
     if (tool === "pan" || holding || event.button === 1) gesture.current = { kind: "pan", last: at };
     else if (event.button !== 0) gesture.current = null;
+    else if (tool === "select") gesture.current = { kind: "select", from: at };
     else if (tool === "box" || tool === "keep") gesture.current = { kind: "box", from: toPicture(view, at) };
     else {
       const point = toPicture(view, at);
@@ -141,6 +152,13 @@ export function usePointers(setting: Setting) {
     gesture.current = null;
     setRubber(null);
     if (event.pointerType === "touch") setHover(null);
+    if (event.type === "pointercancel") {
+      setting.redraw(); // the browser scrolls with this finger
+      return;
+    }
+    if (now?.kind === "select" && at && Math.hypot(at.x - now.from.x, at.y - now.from.y) < CLICK_PX) {
+      setting.onSelect?.(toPicture(view, at));
+    }
     if (now?.kind === "draw" && (tool === "brush" || tool === "eraser")) {
       setting.onStroke({ kind: tool, size, points: now.points });
     } else if (now?.kind === "box" && at) {

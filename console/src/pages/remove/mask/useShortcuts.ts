@@ -6,6 +6,7 @@ interface Shortcuts {
   readonly nearer: (by: number) => void;
   readonly fullScreen: () => void;
   readonly boxesOnly: boolean;
+  readonly selects: boolean;
 }
 
 /** The editor's keys, as docs/howto/console.md lists them. */
@@ -16,7 +17,8 @@ export function useShortcuts(actions: Shortcuts): void {
   });
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.target instanceof HTMLInputElement) return;
+      const { target } = event;
+      if (target instanceof HTMLInputElement || target instanceof HTMLTextAreaElement || event.altKey) return;
       const now = latest.current;
       const key = event.key.toLowerCase();
       if (event.ctrlKey || event.metaKey) {
@@ -25,6 +27,7 @@ export function useShortcuts(actions: Shortcuts): void {
         else return;
       } else if (key === "b" && !now.boxesOnly) now.dispatch({ type: "tool", tool: "brush" });
       else if (key === "e" && !now.boxesOnly) now.dispatch({ type: "tool", tool: "eraser" });
+      else if (key === "v" && now.selects) now.dispatch({ type: "tool", tool: "select" });
       else if (key === "r") now.dispatch({ type: "tool", tool: "box" });
       else if (key === "k") now.dispatch({ type: "tool", tool: "keep" });
       else if (key === "h") now.dispatch({ type: "tool", tool: "pan" });
