@@ -16,13 +16,23 @@ from tests.removal import clips
 pytestmark = pytest.mark.xdist_group("console")
 
 PART = 8 * 1024 * 1024
+PATIENCE_MS = 240_000
 
 
 def give(page: Page, *files: Path) -> None:
     page.goto("/remove")
     page.locator("input[type=file]").first.set_input_files([str(each) for each in files])
-    for number in range(len(files)):
-        expect(page.get_by_test_id("draft-file").nth(number).get_by_text("Ready")).to_be_visible()
+    expect(page.get_by_test_id("found-marks")).to_be_visible()
+
+
+def take_out_what_was_found(page: Page) -> None:
+    """Wait for what is found by itself, and take it out of the order."""
+    found = page.get_by_test_id("found-marks")
+    expect(found.get_by_text(re.compile("will be removed"))).to_be_visible(timeout=PATIENCE_MS)
+    if not found.get_by_role("checkbox").count():
+        found.get_by_role("button", name="Show the list").click()
+    for box in found.get_by_role("checkbox", checked=True).all():
+        box.uncheck()
 
 
 def start(page: Page) -> str:
@@ -46,11 +56,11 @@ def drag(page: Page, start: tuple[float, float], end: tuple[float, float]) -> No
 def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, person: Person, page: Page) -> None:
     _, marked = marked_pdf("words", tmp_path, 3)
     give(page, marked)
-    page.get_by_text("I show where it is").click()
-    page.get_by_role("button", name="Draw a box instead").click()
+    take_out_what_was_found(page)
     page.get_by_text("this page only").click()
     page.get_by_role("button", name="Next page").click()
     expect(page.get_by_test_id("mask-canvas").locator("img")).to_have_attribute("src", re.compile("/pages/2$"))
+    page.keyboard.press("r")
     drag(page, (0.2, 0.2), (0.8, 0.8))
     page.get_by_test_id("mask-canvas").focus()  # and another one without the mouse
     for key in ("Enter", "ArrowLeft", "Shift+ArrowRight", "Enter"):
@@ -60,7 +70,6 @@ def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, per
     for key in ("Enter", "Escape", "Control+z"):  # given up; and the last one undone
         page.keyboard.press(key)
     expect(editor.get_by_role("status")).to_have_text("1 box drawn")
-    page.get_by_role("button", name="Use this mask").click()
     task_id = start(page)
     (hint,) = person.get(f"/v1/tasks/{task_id}")["payload"]["hints"]
     assert hint["pages"] == [2, 2]
@@ -80,9 +89,11 @@ def test_a_document_is_seen_page_by_page_and_corrected_there(tmp_path: Path, per
 def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page: Page) -> None:
     _, marked = marked_deck("words on slides", tmp_path, 3)
     give(page, marked)
-    page.get_by_text("I show where it is").click()
-    page.get_by_role("button", name="Look for marks").click()
-    expect(page.get_by_role("checkbox", name=re.compile("CONFIDENTIAL.*slides 1–3"))).to_be_checked()
+    mark = page.get_by_role("checkbox", name=re.compile("CONFIDENTIAL.*slides 1–3"))
+    expect(mark).to_be_checked(timeout=PATIENCE_MS)
+    mark.uncheck()
+    expect(page.get_by_text("Choose what is to be removed.")).to_be_visible()
+    mark.check()
     task_id = start(page)
     if shutil.which("soffice") is None:
         expect(page.get_by_text("Taken off slides 1–3")).to_be_visible()
@@ -95,8 +106,6 @@ def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page
 @pytest.mark.slow
 def test_a_clip_is_marked_on_a_frame_and_compared_while_it_plays(tmp_path: Path, person: Person, page: Page) -> None:
     give(page, clips.make(tmp_path / "clip.mp4").path)
-    page.get_by_text("I show where it is").click()
-    page.get_by_role("button", name="Mark it").click()
     picture = page.get_by_test_id("mask-canvas").locator("img")
     first = picture.get_attribute("src")
     page.get_by_role("slider", name="Frame").focus()
@@ -106,7 +115,6 @@ def test_a_clip_is_marked_on_a_frame_and_compared_while_it_plays(tmp_path: Path,
     expect(page.get_by_text("0:00.8 /")).to_be_visible()
     page.keyboard.press("r")
     drag(page, (0.4, 0.7), (0.99, 0.95))
-    page.get_by_role("button", name="Use this mask").click()
     start(page)
     expect(page.get_by_role("button", name="Play")).to_be_visible(timeout=600_000)
     page.get_by_role("button", name="Play").click()
@@ -141,13 +149,13 @@ def test_an_upload_that_broke_off_goes_on_after_a_reload(tmp_path: Path, page: P
     page.goto("/remove")
     page.locator("input[type=file]").first.set_input_files(str(large))
     # The console asks the server anew each time, which answers, so that it tries again until it gives up.
-    expect(page.get_by_test_id("draft-file").get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="large.png")).to_be_visible()
     assert sent == ["1"]
     broken = False
     page.reload()
     expect(page.get_by_text("Not finished: large.png")).to_be_visible()
     page.locator("input[type=file]").first.set_input_files(str(large))
-    expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
+    expect(page.get_by_test_id("found-marks")).to_be_visible()
     assert sent.count("1") == 1  # it was there already
     assert set(sent) == {"1", "2", "3"}
 
@@ -156,21 +164,22 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     photo = tmp_path / "photo.jpg"
     photo.write_bytes(marked_picture())
     give(page, photo)
-    page.get_by_text("I show where it is").click()
-    page.get_by_role("button", name="Mark it").click()
     expect(page.get_by_test_id("mask-canvas").locator("img")).to_be_visible()
+    page.get_by_test_id("mask-canvas").hover()
+    page.keyboard.press("b")
     drag(page, (0.2, 0.5), (0.8, 0.5))
     page.reload()  # in the middle of drawing
-    page.get_by_role("button", name=re.compile("Marked")).click()
-    editor = page.get_by_test_id("mask-editor")
+    expect(page.get_by_test_id("mask-canvas").locator("img")).to_be_visible()
+    page.get_by_role("button", name="Open over the whole window").click()
+    editor = page.get_by_role("dialog").get_by_test_id("mask-editor")
     painted = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
     assert editor.locator("canvas").evaluate(painted)
     page.keyboard.press("Control+z")
-    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    expect(editor.get_by_role("button", name="Undo")).to_be_disabled()
     page.keyboard.press("Control+Shift+z")
     with page.expect_download() as saved:
         page.get_by_role("button", name="Save the mask as a file").click()
-    page.get_by_role("button", name="Clear everything").click()
+    editor.get_by_role("button", name="Clear everything").click()
     with page.expect_file_chooser() as chooser:
         page.get_by_role("button", name="Load a mask").click()
     chooser.value.set_files(saved.value.path())
@@ -187,8 +196,8 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     # What was uploaded is still on the server: to go on with, or to delete.
     left = page.get_by_test_id("not-ordered")
     expect(left.get_by_text("photo.jpg")).to_be_visible()
-    left.get_by_role("button", name="Go on").click()
-    expect(page.get_by_test_id("draft-file").get_by_text("Ready")).to_be_visible()
+    left.get_by_role("button", name="Continue").click()
+    expect(page.get_by_test_id("found-marks")).to_be_visible()
     expect(left).to_have_count(0)
     page.get_by_role("button", name="Take photo.jpg off the list").click()
     left.get_by_role("button", name="Delete photo.jpg").click()

@@ -4,7 +4,7 @@ import { type Icon, IconFocusCentered, IconSelector, IconZoomIn, IconZoomOut } f
 import { useText } from "../../i18n";
 import classes from "./CompareSlider.module.css";
 import type { Point } from "./mask/drawing";
-import { fitted, isZooming, pinch, type View, zoom } from "./mask/view";
+import { fitted, isZooming, pinch, type View, wheelFactor, zoom } from "./mask/view";
 import type { Size } from "./media";
 import { removalTexts } from "./remove.texts";
 
@@ -68,7 +68,7 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
       event.preventDefault();
       const box = element.getBoundingClientRect();
       const at = { x: event.clientX - box.left, y: event.clientY - box.top };
-      const factor = Math.exp(-event.deltaY * (event.ctrlKey ? 0.012 : 0.0022));
+      const factor = wheelFactor(event.ctrlKey, event.deltaY);
       setView((now) => zoom(now, factor, at, 0.05));
     };
     element.addEventListener("wheel", onWheel, { passive: false });

@@ -2,12 +2,12 @@ import { ActionIcon, Text } from "@mantine/core";
 import { IconAlertTriangle, IconBrush, IconCheck, IconX } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { type DraftFile, removeFile } from "./draft";
+import classes from "./FileStrip.module.css";
 import { isMarked } from "./mask/drawing";
 import { kindOf, metaOf, previewUrl } from "./media";
 import { isReady } from "./order";
 import { removeTexts } from "./remove.texts";
 import { Thumbnail } from "./Thumbnail";
-import classes from "./Workbench.module.css";
 
 /** Which of several files is seen. */
 export function FileStrip({

@@ -2,7 +2,7 @@ import { Button, Checkbox, Radio, SegmentedControl, Stack, Text } from "@mantine
 import { useEffect, useRef, useState } from "react";
 import { useNavigate } from "react-router";
 import { isApiError, keys } from "../../api";
-import { IconWand, Page, Panel, ProblemAlert, useAct } from "../../components";
+import { Page, Panel, ProblemAlert, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { interruptedUploads } from "../../uploads/parts";
 import { Columns } from "./Columns";
@@ -133,7 +133,7 @@ function Rights() {
       >
         <Stack gap={6} mt={6}>
           {BASES.map((basis) => (
-            <Radio key={basis} value={basis} label={t(`basis${basis}`)} size="xs" />
+            <Radio key={basis} value={basis} label={t(`basis${basis}`)} size="sm" />
           ))}
         </Stack>
       </Radio.Group>
@@ -193,7 +193,6 @@ function Start() {
       )}
       <Button
         size="md"
-        leftSection={<IconWand />}
         disabled={!allThere || !allReady || !choices.declared}
         loading={busy}
         onClick={() => void start()}

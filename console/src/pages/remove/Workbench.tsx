@@ -78,17 +78,20 @@ function Marking({ file, asset }: { file: DraftFile; asset: AssetOut }) {
   }
   return (
     <Suspense fallback={<Loading />}>
-      <AssetEditor
-        key={edition}
-        asset={asset}
-        initial={file.drawing}
-        onChange={(drawing) => {
-          setDrawn(drawing);
-          setDrawing(file.key, drawing);
-        }}
-        onEnlarge={() => setEnlarged(true)}
-        {...marks}
-      />
+      {/* One editor at a time: keys are for one of them. */}
+      {!enlarged && (
+        <AssetEditor
+          key={edition}
+          asset={asset}
+          initial={file.drawing}
+          onChange={(drawing) => {
+            setDrawn(drawing);
+            setDrawing(file.key, drawing);
+          }}
+          onEnlarge={() => setEnlarged(true)}
+          {...marks}
+        />
+      )}
       {enlarged && (
         <EditorDialog
           asset={asset}
@@ -176,7 +179,11 @@ function Listed({ file, regions, slides }: { file: DraftFile; regions: readonly 
   return (
     <>
       <Text size="sm" role="status">
-        {n === 0 && !isMarked(file.drawing) ? t("chooseOne") : t("chosenOf", { n, of: regions.length })}
+        {n === 0 && !isMarked(file.drawing)
+          ? t("chooseOne")
+          : n === 1 && regions.length === 1
+            ? t("foundOne")
+            : t("chosenOf", { n, of: regions.length })}
       </Text>
       <Hint>{t("clickToSwitch")}</Hint>
       {regions.length > 1 && (

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { drawingBefore, hintsOf, toldBefore } from "./order";
+import type { DraftFile } from "./draft";
+import { drawingBefore, hintsOf, isReady, modeOf, toldBefore, withRegions } from "./order";
 
 it("says again where the mark is", () => {
   const blank = { hints: [], mask_asset_id: null, candidates: [] };
@@ -40,4 +41,34 @@ it("goes on from what was drawn before, or else from what was found", () => {
   ]);
   expect(drawingBefore({ mode: "AUTO" }, found, size)?.strokes).toEqual([{ kind: "box", box: [1, 2, 4, 4], page: 2 }]);
   expect(drawingBefore({ mode: "AUTO" }, [], size)).toBeNull();
+});
+
+const region = { id: 1, box: [10.4, 20, 30, 5.5], pages: [], certain: true };
+const file = { asset: {}, drawing: null, regions: null, chosen: [], touched: false } as unknown as DraftFile;
+const drawn = { width: 100, height: 50, strokes: [{ kind: "brush", size: 4, points: [{ x: 1, y: 1 }] }] } as const;
+
+it("leaves it to the server until the user says something", () => {
+  expect(modeOf(file)).toBe("AUTO");
+  expect(modeOf({ ...file, touched: true })).toBe("MANUAL");
+  expect(modeOf({ ...file, drawing: drawn })).toBe("MANUAL");
+  const keep = { ...drawn, strokes: [{ kind: "keep", box: [0, 0, 5, 5] }] } as const;
+  expect(modeOf({ ...file, drawing: keep })).toBe("AUTO");
+});
+
+it("orders nothing where nothing is to be removed", () => {
+  expect(isReady(file)).toBe(true); // not looked for yet
+  expect(isReady({ ...file, asset: null })).toBe(false);
+  expect(isReady({ ...file, regions: [] })).toBe(false);
+  expect(isReady({ ...file, regions: [region as never], chosen: [1] })).toBe(true);
+  expect(isReady({ ...file, regions: [region as never], chosen: [], touched: true })).toBe(false);
+  expect(isReady({ ...file, regions: [], drawing: drawn })).toBe(true);
+});
+
+it("takes what was chosen together with what was drawn", () => {
+  expect(withRegions({ drawing: null, chosen: [1], regions: [region] })).toBeNull();
+  expect(withRegions({ drawing: drawn, chosen: [1], regions: [region] })?.strokes).toEqual([
+    ...drawn.strokes,
+    { kind: "box", box: [10, 20, 30, 6] },
+  ]);
+  expect(withRegions({ drawing: drawn, chosen: [], regions: [region] })?.strokes).toEqual(drawn.strokes);
 });

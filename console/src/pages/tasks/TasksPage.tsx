@@ -32,6 +32,7 @@ import { failureOf, MEDIA } from "./failure";
 import { tasksTexts } from "./tasks.texts";
 
 const NONE = { status: "", type: "", from: "", to: "" };
+const DETECT = "removal.detect";
 const STATUSES: readonly TaskStatus[] = [
   "QUEUED",
   "RUNNING",
@@ -62,6 +63,8 @@ export default function TasksPage() {
     (cursor) => data(api.GET("/v1/tasks", { params: { query: { ...asked, limit: 50, cursor } } })),
     { refetchInterval: 3000 },
   );
+  // The page of a file looks for marks by itself: that is no work of its own, unless it is asked for.
+  const shown = type ? listing : { ...listing, items: listing.items.filter((task) => task.type !== DETECT) };
   const columns: Column<TaskItemOut>[] = [
     {
       key: "title",
@@ -164,10 +167,10 @@ export default function TasksPage() {
       </Group>
       <CursorTable
         label={t("title")}
-        listing={listing}
+        listing={shown}
         columns={columns}
         rowKey={(task) => task.id}
-        href={(task) => `/tasks/${task.id}`}
+        href={(task) => `/${MEDIA.includes(task.type) ? "remove" : "tasks"}/${task.id}`}
         empty={
           filters.active ? (
             <Empty

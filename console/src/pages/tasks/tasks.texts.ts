@@ -39,6 +39,7 @@ export const whyTexts = texts(
 
 export const tasksTexts = texts(
   {
+    "type-removal.detect": "Search for marks",
     "type-IMAGE": "Picture",
     "type-VIDEO": "Video",
     "type-PDF": "PDF",
@@ -98,6 +99,7 @@ export const tasksTexts = texts(
     trace: "Trace",
   },
   {
+    "type-removal.detect": "查找水印",
     "type-IMAGE": "图片",
     "type-VIDEO": "视频",
     "type-PDF": "PDF",

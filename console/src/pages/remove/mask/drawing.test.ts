@@ -1,5 +1,17 @@
 import { describe, expect, it } from "vitest";
-import { add, boxBetween, EMPTY, effective, isMarked, keepBoxes, onlyBoxes, redo, type Stroke, undo } from "./drawing";
+import {
+  add,
+  boxBetween,
+  EMPTY,
+  effective,
+  isMarked,
+  keepBoxes,
+  onlyBoxes,
+  redo,
+  type Stroke,
+  scaled,
+  undo,
+} from "./drawing";
 import { fitted, isZooming, pinch, toPicture, zoom } from "./view";
 
 const stroke: Stroke = { kind: "brush", size: 4, points: [{ x: 1, y: 2 }] };
@@ -84,5 +96,20 @@ describe("the view", () => {
 
   it("fits the whole picture into the middle", () => {
     expect(fitted({ width: 100, height: 50 }, { width: 200, height: 200 }, 0)).toEqual({ scale: 2, x: 0, y: 50 });
+  });
+});
+
+it("scales a mask to a picture of another size", () => {
+  const strokes = [
+    { kind: "box", box: [10, 10, 20, 20] },
+    { kind: "brush", size: 4, points: [{ x: 50, y: 25 }] },
+  ] as const;
+  expect(scaled({ width: 100, height: 50, strokes }, { width: 200, height: 100 })).toEqual({
+    width: 200,
+    height: 100,
+    strokes: [
+      { kind: "box", box: [20, 20, 40, 40] },
+      { kind: "brush", size: 8, points: [{ x: 100, y: 50 }] },
+    ],
   });
 });

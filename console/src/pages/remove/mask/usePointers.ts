@@ -1,7 +1,7 @@
 import { type Dispatch, type PointerEvent, type RefObject, useEffect, useRef, useState } from "react";
 import { boxBetween, type Point, type Stroke } from "./drawing";
 import type { Action, Tool } from "./editor";
-import { isZooming, pinch, toPicture, type View, zoom } from "./view";
+import { isZooming, pinch, toPicture, type View, wheelFactor, zoom } from "./view";
 
 interface Setting {
   readonly frame: RefObject<HTMLDivElement | null>;
@@ -71,8 +71,7 @@ export function usePointers(setting: Setting) {
       }
       const box = element.getBoundingClientRect();
       const at = { x: event.clientX - box.left, y: event.clientY - box.top };
-      // A pinch on a trackpad comes as small steps with Ctrl.
-      const factor = Math.exp(-delta * (event.ctrlKey ? 0.012 : 0.0022));
+      const factor = wheelFactor(event.ctrlKey, delta);
       now.dispatch({ type: "view", change: (before) => zoom(before, factor, at, now.smallest) });
     };
     const onKey = (event: KeyboardEvent) => {

@@ -24,6 +24,13 @@ export function isZooming(event: Pick<WheelEvent, "deltaX" | "deltaY" | "deltaMo
   return event.deltaX === 0 && Math.abs(event.deltaY) >= 40;
 }
 
+const WHEEL_STEP = 40; // from here on it is a mouse's wheel, also with Ctrl
+
+/** How much a turn of the wheel zooms; a pinch on a trackpad comes as small steps with Ctrl. */
+export function wheelFactor(ctrlKey: boolean, delta: number): number {
+  return Math.exp(-delta * (ctrlKey && Math.abs(delta) < WHEEL_STEP ? 0.012 : 0.0022));
+}
+
 /** The whole picture, in the middle of the window. */
 export function fitted(picture: Size, frame: Size, margin = MARGIN): View {
   const scale = Math.min((frame.width - margin) / picture.width, (frame.height - margin) / picture.height, 4);
