@@ -25,7 +25,7 @@ const SHOWN = {
 type Kind = keyof typeof SHOWN;
 
 /** As `GET /v1/admin/changes` tells it. */
-interface Told {
+interface Marking {
   readonly kinds: readonly Kind[];
   readonly tasks: readonly TaskItemOut[];
   readonly runs: readonly ExecutionItemOut[];
@@ -54,7 +54,7 @@ export function useChanges(): void {
       ["changed"],
       (name, event) => {
         if (name !== "changed") return;
-        const { kinds, tasks, runs } = event as Told;
+        const { kinds, tasks, runs } = event as Marking;
         for (const kind of kinds) again.soon(kind);
         if (tasks.length > 0) {
           patchLists<TaskItemOut>(queries, keys.tasks.everybodysLists, tasks, taskBelongs);

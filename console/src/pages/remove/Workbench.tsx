@@ -56,7 +56,7 @@ function Arriving({ file }: { file: DraftFile }) {
 
 function Marking({ file, asset }: { file: DraftFile; asset: AssetOut }) {
   const [enlarged, setEnlarged] = useState(false);
-  // A drawing that was changed elsewhere, over the whole window or by another file's, is opened anew.
+  // A drawing that was changed elsewhere, over the whole window or by another file's, opens the editor again.
   const [edition, setEdition] = useState(0);
   const [drawn, setDrawn] = useState(file.drawing);
   useEffect(() => {

@@ -154,7 +154,7 @@ export function removeFile(key: string): void {
   if (index >= 0) waiting.splice(index, 1);
   const file = draft.files.find((each) => each.key === key);
   if (file?.local) URL.revokeObjectURL(file.local);
-  // Nobody waits for it any more, and it would stand in the way of the order.
+  // Its result is not needed any more, and it would run before the order.
   if (file?.detection && file.regions === null) {
     const path = { task_id: file.detection };
     void api.POST("/v1/tasks/{task_id}/cancel", { params: { path } }).catch(() => {});

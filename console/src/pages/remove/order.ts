@@ -23,7 +23,7 @@ type Hints = NonNullable<QuoteIn["hints"]>;
 type Rectangle = [number, number, number, number];
 
 /** What is said of one file beyond how all are treated. */
-export interface Told {
+export interface Marking {
   readonly drawing: MaskDrawing | null;
   readonly chosen: readonly number[];
   /** Where the chosen ones are: to go together with what was drawn. */
@@ -33,7 +33,7 @@ export interface Told {
 type Manual = Pick<QuoteIn, "hints" | "mask_asset_id" | "candidates">;
 
 /** Turn a drawing into what the API takes: boxes as boxes, anything else as a picture that is uploaded first. */
-export async function told(asset: AssetOut, before: Told): Promise<Manual> {
+export async function manualOf(asset: AssetOut, before: Marking): Promise<Manual> {
   const { chosen } = before;
   const drawing = withRegions(before);
   if (chosen.length > 0 && drawing === null) return { candidates: [...chosen] };
@@ -45,7 +45,7 @@ export async function told(asset: AssetOut, before: Told): Promise<Manual> {
 }
 
 /** What was drawn, and the chosen regions as boxes beside it: they are looked into as boxes that are drawn. */
-export function withRegions({ drawing, chosen, regions }: Told): MaskDrawing | null {
+export function withRegions({ drawing, chosen, regions }: Marking): MaskDrawing | null {
   if (drawing === null || effective(drawing.strokes).length === 0) return null;
   const boxes = (regions ?? []).filter((each) => chosen.includes(each.id)).map(boxOf);
   return { ...drawing, strokes: [...effective(drawing.strokes), ...boxes] };
@@ -70,7 +70,7 @@ export function hintsOf(drawing: MaskDrawing): Hints {
 }
 
 /** What an order that was made said of where the mark is, to say the same again; nothing if the server was to find it. */
-export function toldBefore(payload: unknown): Manual {
+export function manualBefore(payload: unknown): Manual {
   const { mode, hints, mask_asset_id, candidates } = (payload ?? {}) as Manual & Pick<QuoteIn, "mode">;
   if (mode !== "MANUAL") return {};
   return query({ hints, mask_asset_id, candidates });
@@ -87,7 +87,7 @@ export function drawingBefore(
 ): MaskDrawing | null {
   if (size === null) return null;
   const whole = { width: Math.round(size.width), height: Math.round(size.height) };
-  const { hints, mask_asset_id } = toldBefore(payload);
+  const { hints, mask_asset_id } = manualBefore(payload);
   const strokes: Stroke[] = mask_asset_id ? [{ kind: "image", url: contentUrl(mask_asset_id) }] : [];
   for (const { boxes, keep, pages } of hints ?? []) {
     const page = pages ? { page: pages[0] } : {};
@@ -139,7 +139,7 @@ export async function order(
   }
   for (const { file, asset } of assets.filter((each) => !plain.includes(each))) {
     const mode = modeOf(file);
-    const said = mode === "MANUAL" ? await told(asset, file) : { hints: keepsOf(file.drawing) };
+    const said = mode === "MANUAL" ? await manualOf(asset, file) : { hints: keepsOf(file.drawing) };
     const body = { ...common, ...said, asset_ids: [asset.id], mode };
     onOrdered([file.key], await data(api.POST("/v1/removals", { body })));
   }
@@ -160,10 +160,10 @@ export async function orderAgain(
     breakSignature?: boolean;
     /** Two clicks with one key are one order. */
     once?: string;
-  } & Partial<Told>,
+  } & Partial<Marking>,
 ): Promise<string> {
-  const anew = await told(asset, { drawing: how.drawing ?? null, chosen: how.chosen ?? [] });
-  const manual = Object.keys(anew).length > 0 ? anew : toldBefore(before);
+  const given = await manualOf(asset, { drawing: how.drawing ?? null, chosen: how.chosen ?? [] });
+  const manual = Object.keys(given).length > 0 ? given : manualBefore(before);
   const isManual = Object.keys(manual).length > 0;
   const made = await data(
     api.POST("/v1/removals", {
