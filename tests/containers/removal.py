@@ -16,8 +16,9 @@ from headrace.client import NewRemoval, SyncClient
 def marked() -> bytes:
     """Soft hills of light with some grain, under a word."""
     rng = np.random.default_rng(3)
-    soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
-    scene = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255)
+    soft = cv2.resize(rng.uniform(40, 170, (4, 5, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
+    grainy = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255)
+    scene = (grainy + grainy.mean(2, keepdims=True)) / 2  # as pale as a photograph
     ink = np.zeros(scene.shape[:2], np.uint8)
     cv2.putText(ink, "SAMPLE", (90, 270), cv2.FONT_HERSHEY_DUPLEX, 4.0, 255, 14, cv2.LINE_AA)
     alpha = ink[..., None].astype(np.float32) / 255 * 0.45

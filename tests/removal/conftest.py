@@ -17,10 +17,12 @@ Picture = NDArray[np.uint8]
 
 @pytest.fixture(scope="session")
 def scene() -> Picture:
-    """Soft hills of light with some grain."""
+    """Soft hills of light with some grain, in colours as pale as a photograph's."""
     rng = np.random.default_rng(3)
-    soft = cv2.resize(rng.uniform(40, 170, (6, 8, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
-    picture: Picture = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255).astype(np.uint8)
+    soft = cv2.resize(rng.uniform(40, 170, (4, 5, 3)).astype(np.float32), (640, 480), interpolation=cv2.INTER_CUBIC)
+    grainy = np.clip(soft + rng.normal(0, 3, soft.shape), 0, 255).astype(np.uint8)
+    grey = grainy.mean(2, keepdims=True)
+    picture: Picture = (grey + 0.5 * (grainy - grey)).astype(np.uint8)
     return picture
 
 

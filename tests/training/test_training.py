@@ -193,13 +193,10 @@ def test_a_network_that_was_widened_says_what_it_said() -> None:
         assert torch.allclose(say(narrow, given), say(wide, given), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["detector", "refiner"])
-def test_weights_out_of_a_shipped_file_tell_the_same(name: str) -> None:
-    model = {"detector": weights.DETECTOR, "refiner": weights.REFINER}[name]
-    network = Network() if name == "detector" else Finished(Refiner())
-    network.load_state_dict(weights_of(model.file, network))
-    whole = (Planes(network) if name == "detector" else network).eval()
-    given = np.random.default_rng(4).random((3 if name == "detector" else INPUTS, 64, 96), np.float32)
+def test_weights_out_of_a_shipped_file_tell_the_same() -> None:
+    network = Finished(Refiner())
+    network.load_state_dict(weights_of(weights.REFINER.file, network))
+    given = np.random.default_rng(4).random((INPUTS, 64, 96), np.float32)
     with torch.no_grad():
-        told = whole(torch.from_numpy(given)[None])[0].numpy()
-    assert np.abs(told - weights.run(model, given)).max() < 1e-3
+        told = network.eval()(torch.from_numpy(given)[None])[0].numpy()
+    assert np.abs(told - weights.run(weights.REFINER, given)).max() < 1e-3

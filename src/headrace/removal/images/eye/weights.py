@@ -24,7 +24,7 @@ class Model:
 
 _HERE = Path(__file__).parent
 # From a picture (3 H W, 0 to 1) to planes: probability, alpha, colour times alpha (3), expected error.
-DETECTOR = Model(_HERE / "detector.onnx", "c881b080d36020a240e75d248b3dbf7421c4edb0f75d59718890c385a14052b4", 32)
+DETECTOR = Model(_HERE / "detector.onnx", "a4ea3d1387243ca36930e96726ceba33383f84df96e7e935c46abb23127688a1", 32)
 PLANES_COUNT = 6
 # From a draft, stacked as refining.py does it, to the finished picture and what of it is bare (4 H W, 0 to 1).
 REFINER = Model(_HERE / "refiner.onnx", "8d88af75feec6ca4a13e38db9f6cb46f60c0ad82f57c44fd4a90f4e832816339", 8)
