@@ -34,6 +34,9 @@ _MIN_COPY_PIXELS, _MIN_HIDDEN_RATIO, _MIN_WIDE_STROKES_RATIO = 500_000, 0.006, 0
 # From here on, at half its size, a picture may carry letters larger than a tile.
 _MIN_LARGE_PIXELS = 3_000_000
 
+# A copy that shows a mark on this share of its pixels is believed only where another copy agrees.
+_MAX_UNCHECKED_RATIO, _MIN_AGREEING_LEVELS = 0.35, 128
+
 # On the probability, in 255ths: where a fine look is worth while in large pictures.
 _MIN_FINE_LOOK_LEVELS = 140
 _MIN_FINE_LOOK_PIXELS = 20  # pixels over _MIN_FINE_LOOK_LEVELS that are worth it
@@ -93,6 +96,8 @@ def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) 
     """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
     height, width = size
     half = eye.halved(canvas)
+    if half and (half.seen[0] >= _MIN_AGREEING_LEVELS).mean() > _MAX_UNCHECKED_RATIO:
+        half = _confirmed_by_others(eye, canvas, half)
     quarter = eye.halved(half.canvas) if half and half.canvas[..., 0].size > _MIN_LARGE_PIXELS else None
     found = _found(eye, canvas, half, quarter)
     finer: Detection | None = None
@@ -106,6 +111,19 @@ def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) 
         canvas, found, step, half, quarter = half.canvas, wider, 2 * step, quarter, None
         hidden, wide = 4 * hidden, 4 * wide  # each copy has a quarter of the detail
     return _detected(found, step, height, width, finer) or _nothing(height, width, step, canvas.shape[:2])
+
+
+def _confirmed_by_others(eye: Detector, canvas: Picture, half: Copy) -> Copy:
+    """The copy without what neither the canvas nor a smaller copy shows: grain of one size looks like a mark."""
+    fine, _ = eye.fine(canvas, cut_up(*canvas.shape[:2]))
+    size = half.seen.shape[1:]
+    agreed = cv2.resize(fine[0], size[::-1], interpolation=cv2.INTER_AREA)
+    smaller = eye.halved(half.canvas)
+    if smaller is not None:
+        agreed = np.maximum(agreed, _enlarged(smaller.seen[0], size))
+    seen = half.seen.copy()
+    seen[0] = np.where(agreed >= _MIN_AGREEING_LEVELS, seen[0], np.minimum(seen[0], agreed))
+    return Copy(half.canvas, seen)
 
 
 def _within(detection: Detection, eye: HintedDetector) -> Detection:
