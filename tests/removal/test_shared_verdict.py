@@ -19,7 +19,8 @@ from headrace.removal.images.views import matte_file, plated
 from headrace.removal.images.views.solving import Guess, Matte
 from headrace.removal.local import process_batch
 from headrace.removal.order import FailureCode, Names, Order, RemovalOrder, Stage, StageOrder
-from headrace.removal.report import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, Outcome, Verdict
+from headrace.removal.report import Outcome, Verdict
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 from tests.removal import clips
 
 ALPHA = clips.coverage() * np.float32(clips.ALPHA)

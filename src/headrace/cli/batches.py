@@ -28,7 +28,8 @@ class Item:
 
     def order(self, options: Order, *, preview: bool = False) -> Order:
         shown = str(self.target.with_name(f"{self.target.stem}.preview.png")) if preview else options.comparison
-        return replace(options, source=str(self.file), result=str(self.target), comparison=shown)
+        variant = str(self.target.with_stem(f"{self.target.stem}.variant")) if options.variant is not None else None
+        return replace(options, source=str(self.file), result=str(self.target), comparison=shown, variant=variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ def _is_left_out(file: Path, to: Path | None) -> bool:
     if file.name.startswith(".") or (to is not None and file.is_relative_to(to)):
         return True
     stem = file.name.removesuffix(".preview.png") if file.name.endswith(".clean.preview.png") else file.stem
+    stem = stem.removesuffix(".variant") if stem.endswith(".clean.variant") else stem
     return stem.endswith(".clean") and any(file.parent.glob(f"{glob.escape(stem.removesuffix('.clean'))}.*"))
 
 
@@ -151,6 +153,11 @@ def _same_mark(items: list[Item], options: Order, bars: Bars) -> dict[int, _Done
 def _done(item: Item, report: Report, order: Order) -> _Done:
     media, removed = media_of(item.file), report.outcome is Outcome.REMOVED
     say(f"{item.target if removed else item.file}: {summary(report, order, media)}")
+    if removed and order.variant is not None:
+        made = Path(order.variant).exists()
+        say(
+            f"the other way of filling in: {order.variant}" if made else "there is only one way of filling in this mark"
+        )
     if (stays := left(report, order)) is not None:
         say(stays)
     warn(report, media)

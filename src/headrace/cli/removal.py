@@ -82,6 +82,9 @@ def remove(
     pages: options.Pages = None,
     password_file: options.PasswordFile = None,
     break_signature: options.BreakSignature = False,
+    variants: Annotated[
+        bool, typer.Option("--variants", help="Write a picture filled in another way, too, as NAME.clean.variant.EXT.")
+    ] = False,
     strength: Annotated[
         float, typer.Option(help="How much of the change is made: 0.9 takes off less, 1.1 more.", min=0, max=2)
     ] = 1.0,
@@ -114,7 +117,10 @@ def remove(
         force=force,
         found_mask=options.named(save_mask),
         comparison=options.named(compare),
+        variant="" if variants else None,  # each file's is named beside its result
     )
+    if variants and not all(media_of(each) == "IMAGE" for each in files if not each.is_dir()):
+        raise typer.BadParameter("only pictures are filled in two ways", param_hint="--variants")
     if mode is options.Mode.MANUAL and not (only or box or mask):
         raise typer.BadParameter("mode manual needs a marked region: add --only, --box or --mask", param_hint="--mode")
     place = None if to is None else options.no_stream(to)

@@ -167,6 +167,9 @@ class _Run:
         if stage is Stage.DETECTING and order.found_mask is not None:
             with writing(order.found_mask):
                 files.save_mask(self._order, order.found_mask)
+        if stage is Stage.PACKAGING and order.variant is not None:
+            with writing(order.variant):
+                files.save_variant(self._order, order.variant)
         if stage is Stage.PACKAGING and order.comparison is not None:
             with writing(order.comparison):
                 files.save_comparison(self._order, order.comparison)

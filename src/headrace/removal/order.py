@@ -170,6 +170,7 @@ class Order:
     found_mask: str | None = None  # the pixels of the mark that was detected
     overlay: str | None = None  # a page or frame with a box around each candidate
     comparison: str | None = None  # before and after
+    variant: str | None = None  # the same picture by another way of filling in, for a person to choose
 
     @property
     def has_place(self) -> bool:

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 from headrace.removal.errors import CandidateUnknown
 from headrace.removal.order import FailureCode
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
-MIN_CLEAN_CONFIDENCE = 0.65
-MIN_CONFIDENCE = 0.5  # less is more likely bad than good: not charged
 MAX_LISTED_PAGES, MAX_LISTED_SPANS, MAX_LISTED_REASONS, MAX_TEXT_LETTERS = 100, 100, 6, 120
 
 

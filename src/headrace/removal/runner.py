@@ -228,7 +228,7 @@ def _known(exc: Fatal, kind: str) -> type[HeadraceError]:
     return _ERRORS.get(str(exc.details.get("code")), _UNREADABLE[kind])
 
 
-_DRAFTED = ("result", "found_mask", "overlay", "comparison")
+_DRAFTED = ("result", "found_mask", "overlay", "comparison", "variant")
 
 
 def _drafted(order: Order, drafts: contextlib.ExitStack) -> Order:

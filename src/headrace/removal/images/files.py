@@ -92,5 +92,13 @@ def save_comparison(order: StageOrder, target: str) -> None:
     Triptych.of(before, mark_of(order).tight).save(target, after)
 
 
+def save_variant(order: StageOrder, target: str) -> None:
+    """Write the picture filled in another way, if there is one."""
+    variant = order.memory.pop("variant", None)
+    if variant is not None:
+        _, original = formats.read(order.order.source)
+        formats.write(variant, original, target, formats.kind_of_result(order.result, original))
+
+
 def _first_frame(path: str, *, animated: bool) -> NDArray[np.uint8]:
     return animation.read(path).frames[0] if animated else formats.read(path)[0]

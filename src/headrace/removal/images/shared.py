@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.removal.order import Progress
-from headrace.removal.report import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 if TYPE_CHECKING:
     from headrace.removal.images.views.looking import Look

@@ -17,9 +17,8 @@ from headrace.removal.images.eye import detecting, detection_file
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import MAX_FULL_SIZE_PIXELS, Detection, shrunk
 from headrace.removal.images.eye.residue import residue
-from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.outline import left_of, seen_on_flat
-from headrace.removal.images.second_pass import with_second_pass
+from headrace.removal.images.restoring import restore
 from headrace.removal.images.shared_stages import Mark
 from headrace.removal.order import (
     MAX_CANDIDATES,
@@ -31,15 +30,12 @@ from headrace.removal.order import (
 )
 from headrace.removal.previews import write_preview
 from headrace.removal.report import Box, Candidate, Check, Report, Verdict, of_confidence, require_known
+from headrace.removal.thresholds import MAX_OUTLINE_RATIO, MAX_RESIDUE_RATIO, MAX_SEEN_RATIO, MIN_UNTOUCHED_DB
 
 Picture = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 
 MIN_LISTED_SCORE = 0.2  # regions of less are not worth a person's look
-# Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
-MAX_OUTLINE_RATIO, MAX_RESIDUE_RATIO = 0.35, 0.95
-MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
-MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
 LOSSLESS_FORMATS = ("png", "tiff")
 MARGIN_PX = 16  # more than the blur of ``residue`` reaches
 STRIP_ROWS = 512
@@ -107,17 +103,24 @@ def inpaint(order: StageOrder, progress: Progress) -> Report:
         return _restored(order, picture, done.picture, facts | {"doubt": done.doubt}, done.refused)
     detection = detection_file.load(order.path(Names.DETECTION))
     wanted = order.order
-    high = wanted.quality == "HIGH" and not wanted.candidates  # a second look may see other candidates
     # An order that accepts poor results is held back nowhere: one copy less of a picture that may fill half the memory.
-    in_place = wanted.accept_poor and not high and wanted.strength == 1
-    least = least_score(wanted)
-    restoration = solve(picture, detection, least_score=least, in_place=in_place, threads=wanted.threads)
-    if high:
-        progress(50)
-        hints = hints_of(order, picture)
-        restoration = with_second_pass(picture, restoration, hints, threads=wanted.threads, least_score=least)
+    in_place = wanted.accept_poor and wanted.strength == 1
+    restoration = restore(
+        picture,
+        detection,
+        high=wanted.quality == "HIGH",
+        # A second look may see other candidates than the order names.
+        hints=None if wanted.candidates else hints_of(order, picture),
+        looks_twice=not wanted.candidates,
+        least_score=least_score(wanted),
+        in_place=in_place,
+        variant=wanted.variant is not None,
+        threads=wanted.threads,
+    )
     if wanted.strength != 1 and restoration.refused is None:
         restoration = replace(restoration, picture=blended(picture, restoration.picture, wanted.strength))
+    if restoration.variant is not None:
+        order.memory["variant"] = restoration.variant
     progress(95)
     facts = {
         "confidence": restoration.confidence,

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.report import MIN_CLEAN_CONFIDENCE
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 
 Picture = NDArray[np.uint8]  # H W 3, red first
 Mask = NDArray[np.bool_]
@@ -199,6 +199,8 @@ class Restoration:
     filled: int  # pixels invented
     refused: str | None = None
     needs_review: bool = False  # refused only because the user should confirm the mark
+    gone: float = 1.0  # the share of the mark that was worked on at all
+    variant: Picture | None = None  # what another way of filling in gave, where it was asked for
 
     @property
     def poor(self) -> bool:

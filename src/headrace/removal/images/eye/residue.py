@@ -10,7 +10,7 @@ from headrace.removal.images.eye.inference import Box, Detector, cut_up
 from headrace.removal.images.eye.model import Detection, Levels, Mask, Picture, Plane, grey_of, loosened
 
 _MARGIN_PX = 128  # around the changed pixels
-_MAX_PIXELS = 3_000_000  # of the result; more would take too long
+MAX_PIXELS = 3_000_000  # of the result; more would take too long
 _MAX_GAP_RATIO = 0.35  # of a mark's shorter side: parts at most this far from it belong to it,
 _MIN_GAP_PX, _MAX_GAP_PX = 10, 60  # within these limits
 # Residue has at least this probability (in 255ths) on at least this many pixels.
@@ -26,7 +26,7 @@ class Check(NamedTuple):
 def check(result: Picture, detection: Detection, *, threads: int) -> Check | None:
     """What a second look at the result shows; None where so much was changed that it would take too long."""
     boxes = boxes_around(detection.loose)
-    if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > _MAX_PIXELS:
+    if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > MAX_PIXELS:
         return None
     seen, looked = Detector(threads, frugal=False).fine(result, boxes)
     before = float(detection.likely[detection.loose].astype(np.float64).sum())

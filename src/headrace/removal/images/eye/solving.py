@@ -39,7 +39,7 @@ _DOUBTFUL_MESSAGE = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_MIN_CONFIDENCE_SCORE = 0.25  # results of less confidence are bad: handed out only if confirmed
+_MIN_CONFIDENCE_SCORE = 0.2  # results of less confidence are bad: handed out only if confirmed
 _POOR_MESSAGE = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
@@ -118,7 +118,8 @@ def solve(
     if detection.step > 1:
         enlarge(result, copy, replace(detection, tight=detection.tight & account.solved, loose=account.solved))
     pixels = detection.height * detection.width / detection.loose.size  # that one of the copy's stands for
-    return Restoration(result, round(confidence, 4), round(pixels * account.computed), round(pixels * account.invented))
+    computed, invented = (round(pixels * each) for each in (account.computed, account.invented))
+    return Restoration(result, round(confidence, 4), computed, invented, gone=whole)
 
 
 def _refused(picture: Picture, detection: Detection, least_score: float) -> Restoration | None:
@@ -170,12 +171,17 @@ def _solved_with_finer(picture: Picture, detection: Detection, finer: Detection,
     first = solve(picture, finer, **how)
     rest = solve(first.picture, replace(detection, finer=None), **how)
     if rest.refused:
-        return replace(first, confidence=0.0) if first.refused is None else rest
+        return replace(first, confidence=0.0, gone=0.0) if first.refused is None else rest
     # What is still there, of either, is not gone.
     area = (detection.loose.mean(), finer.covered)
     confidence = (area[0] * rest.confidence + area[1] * first.confidence) / sum(area)
+    gone = (area[0] * rest.gone + area[1] * (first.gone if first.refused is None else 0.0)) / sum(area)
     return Restoration(
-        rest.picture, round(float(confidence), 4), first.inverted + rest.inverted, first.filled + rest.filled
+        rest.picture,
+        round(float(confidence), 4),
+        first.inverted + rest.inverted,
+        first.filled + rest.filled,
+        gone=float(gone),
     )
 
 

@@ -29,6 +29,12 @@ PLANES_COUNT = 6
 # From a draft, stacked as refining.py does it, to the finished picture and what of it is bare (4 H W, 0 to 1).
 REFINER = Model(_HERE / "refiner.onnx", "8d88af75feec6ca4a13e38db9f6cb46f60c0ad82f57c44fd4a90f4e832816339", 8)
 
+# From a picture and what is known of it (bytes, 1 3 H W and 1 1 H W) to the picture with the rest drawn: MI-GAN's
+# pipeline as its authors publish it. Not in git: scripts/inpainter fetches it, and without it nothing is drawn.
+INPAINTER = Model(
+    _HERE.parent / "inpainter" / "migan.onnx", "6f1f3530a1a2324b19752018ce756088b07973cda8d7d890034ace5c8a48c40b", 1
+)
+
 _loading = threading.Lock()
 
 
@@ -74,3 +80,14 @@ def run(model: Model, given: Tensor, *, frugal: bool = False) -> Tensor:
     session = _session(model, frugal)
     answer: Tensor = session.run(None, {session.get_inputs()[0].name: given[None]})[0][0]
     return answer
+
+
+def draw(picture: NDArray[np.uint8], known: NDArray[np.bool_], *, frugal: bool = False) -> NDArray[np.uint8]:
+    """The picture (H W 3) as the inpainter continues it into what is not known of it."""
+    session = _session(INPAINTER, frugal)
+    planes = {
+        "image": np.ascontiguousarray(picture.transpose(2, 0, 1))[None],
+        "mask": known[None, None] * np.uint8(255),
+    }
+    drawn: NDArray[np.uint8] = session.run(None, planes)[0][0].transpose(1, 2, 0)
+    return drawn

@@ -1,0 +1,14 @@
+"""The limits of every verdict on a result, for all kinds of media, in one place.
+
+``report.of_confidence`` turns a confidence into a verdict; the checks of written files hold their figures against the
+ratios.
+"""
+
+# How likely a result is good. Below the first a person should look at it, below the second it is not handed out unless
+# the order accepts poor results: docs/why/eye-model-card.md has the errors of both.
+MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE = 0.65, 0.4
+
+# Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
+MAX_OUTLINE_RATIO, MAX_RESIDUE_RATIO = 0.35, 0.95
+MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
+MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something

@@ -1,0 +1,205 @@
+"""Two ways of filling in a mark, the choice between them, and how likely the result is good. W-03, W-08"""
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pytest
+from PIL import Image
+
+from headrace.removal.images import confidence, inpainting, restoring
+from headrace.removal.images.evidence import Evidence, gathered
+from headrace.removal.images.eye.detecting import detect
+from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.model import Detection, Mask, Picture, Restoration
+from headrace.removal.images.restoring import restore
+from headrace.removal.report import Verdict, of_confidence
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
+from tests.e2e.program import HEADRACE, environment
+
+needs_inpainter = pytest.mark.skipif(
+    not inpainting.is_available(), reason="the inpainter's weights are not here: scripts/inpainter fetches them"
+)
+
+
+@pytest.fixture(scope="module")
+def meadow() -> Picture:
+    """Blades of grass: a smooth fill is seen on it."""
+    rng = np.random.default_rng(11)
+    grain = cv2.GaussianBlur(rng.normal(0, 60, (300, 420)).astype(np.float32), (0, 0), sigmaX=0.8, sigmaY=2.5)
+    green = np.array([70, 110, 50], np.float32)
+    return np.clip(green + grain[..., None], 0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def plated(meadow: Picture) -> tuple[Picture, Detection]:
+    """The meadow under an opaque plate, which the user drew."""
+    mask = np.zeros(meadow.shape[:2], np.bool_)
+    mask[180:230, 150:300] = True
+    marked = meadow.copy()
+    marked[mask] = (30, 60, 180)
+    return marked, detect(marked, hints=Hints(mask=mask))
+
+
+def blurred(picture: Picture, hole: Mask) -> Picture:
+    """The picture with nothing but its mean in the hole."""
+    result: Picture = picture.copy()
+    result[hole] = picture[~hole].mean(0).astype(np.uint8)
+    return result
+
+
+@needs_inpainter
+def test_the_inpainter_changes_nothing_outside_the_hole(meadow: Picture) -> None:
+    hole = np.zeros(meadow.shape[:2], np.bool_)
+    hole[100:140, 60:400] = True
+    hole[20:40, 20:50] = True
+    marked = meadow.copy()
+    marked[hole] = 255
+    drawn = inpainting.inpaint(marked, hole)
+    assert drawn is not None
+    assert (drawn[~hole] == marked[~hole]).all()
+    assert drawn[hole].mean() < 160, "nothing of the white is left"
+    again = inpainting.inpaint(marked, hole)
+    assert again is not None
+    assert (drawn == again).all()
+
+
+@pytest.mark.parametrize(("height", "width"), [(300, 420), (1400, 2300), (90, 2000)])
+def test_windows_cover_the_hole_and_stay_within_the_picture(height: int, width: int) -> None:
+    hole = np.zeros((height, width), np.bool_)
+    hole[height // 3 : height // 2, width // 10 : width - 5] = True
+    hole[2:9, 3:12] = True
+    covered = np.zeros_like(hole)
+    for rows, columns in inpainting._windows(hole):
+        assert 0 <= rows.start < rows.stop <= height
+        assert 0 <= columns.start < columns.stop <= width
+        assert max(rows.stop - rows.start, columns.stop - columns.start) <= 512
+        covered[rows, columns] = True
+    assert covered[hole].all()
+
+
+def test_a_hole_of_too_many_windows_is_left_to_the_solver() -> None:
+    hole = np.zeros((6000, 6000), np.bool_)
+    hole[::700, ::700] = True
+    assert inpainting.inpaint(np.zeros((6000, 6000, 3), np.uint8), hole) is None
+
+
+@needs_inpainter
+def test_the_better_result_of_two_is_taken_and_the_other_kept_as_a_variant(plated: tuple[Picture, Detection]) -> None:
+    marked, detection = plated
+    best = restore(marked, detection, high=True, looks_twice=False, variant=True)
+    assert best.variant is not None
+    assert (best.variant != best.picture).any()
+    plain = restore(marked, detection)
+    assert plain.variant is None
+    assert plain.confidence <= best.confidence
+
+
+@needs_inpainter
+def test_only_a_result_that_is_not_clean_costs_the_inpainter_at_standard_quality(
+    plated: tuple[Picture, Detection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked, detection = plated
+    drawn: list[Mask] = []
+
+    def inpaint(picture: Picture, hole: Mask) -> Picture:
+        drawn.append(hole)
+        return picture.copy()
+
+    monkeypatch.setattr(inpainting, "inpaint", inpaint)
+    for chance, standard, high in ((0.9, 0, 1), (0.3, 1, 1)):
+        monkeypatch.setattr(confidence, "of_solved", lambda *_, chance=chance: chance)
+        for quality, calls in ((False, standard), (True, high)):
+            drawn.clear()
+            restore(marked, detection, high=quality, looks_twice=False)
+            assert len(drawn) == calls
+
+
+def test_without_the_weights_the_solver_works_alone(
+    plated: tuple[Picture, Detection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marked, detection = plated
+    monkeypatch.setattr(inpainting, "is_available", lambda: False)
+    alone = restore(marked, detection, high=True, looks_twice=False, variant=True)
+    assert alone.refused is None
+    assert alone.variant is None
+
+
+def test_repeated_marks_and_large_holes_stay_with_the_solver(plated: tuple[Picture, Detection]) -> None:
+    _, detection = plated
+    assert not restoring._suits(dataclasses.replace(detection, repeated=True))
+    large = np.ones_like(detection.loose)
+    assert not restoring._suits(dataclasses.replace(detection, loose=large))
+
+
+def test_a_blurred_patch_and_a_ghost_are_less_likely_good_than_the_picture_itself(
+    meadow: Picture, plated: tuple[Picture, Detection]
+) -> None:
+    marked, detection = plated
+    ghost = np.rint(0.75 * meadow + 0.25 * marked).astype(np.uint8)
+    known = confidence.facts_of(detection, Restoration(meadow, 1.0, 0, 1000))
+    results = (meadow, blurred(marked, detection.mask_loose), ghost, marked)
+    perfect, patch, faint, untouched = (
+        confidence.of_solved(gathered(marked, each, detection), known) for each in results
+    )
+    assert perfect > max(patch, faint)
+    assert min(patch, faint) > untouched
+    assert of_confidence(untouched) is Verdict.POOR
+    assert of_confidence(perfect) is Verdict.CLEAN
+
+
+def test_two_results_that_agree_speak_for_each_other(meadow: Picture, plated: tuple[Picture, Detection]) -> None:
+    marked, detection = plated
+    known = confidence.facts_of(detection, Restoration(meadow, 1.0, 0, 1000))
+    other = np.ascontiguousarray(meadow[:, ::-1] // 2)
+    alike, unlike = (gathered(marked, meadow, detection, other=each) for each in (meadow, other))
+    assert confidence.of_drawn(alike, known) > confidence.of_drawn(unlike, known)
+
+
+def test_the_evidence_on_a_large_picture_is_gathered_on_a_smaller_copy(plated: tuple[Picture, Detection]) -> None:
+    marked, detection = plated
+    wide = np.zeros((2000, 2400), np.bool_)
+    wide[100:1900:300, 100:2300] = True
+    picture = cv2.resize(marked, (2400, 2000)).astype(np.uint8)
+    plane = wide.view(np.uint8) * np.uint8(200)
+    tint = np.repeat(plane[..., None], 3, 2)
+    large = dataclasses.replace(
+        detection, height=2000, width=2400, tight=wide, loose=wide, likely=plane, strength=plane, tint=tint,
+        doubt=plane, certainty=None, allowed=None,
+    )  # fmt: skip
+    evidence = gathered(picture, picture, large)
+    assert all(np.isfinite(each) for each in evidence)
+    assert len(evidence) == len(Evidence._fields)
+
+
+def test_one_limit_divides_clean_look_and_poor() -> None:
+    assert of_confidence(MIN_CLEAN_CONFIDENCE) is Verdict.CLEAN
+    assert of_confidence(MIN_CLEAN_CONFIDENCE - 0.01) is Verdict.LOOK
+    assert of_confidence(MIN_CONFIDENCE - 0.01) is Verdict.POOR
+
+
+@needs_inpainter
+def test_the_command_writes_both_ways_of_filling_in(tmp_path: Path, plated: tuple[Picture, Detection]) -> None:
+    Image.fromarray(plated[0]).save(tmp_path / "meadow.png")
+    mask = np.zeros(plated[0].shape[:2], np.uint8)
+    mask[180:230, 150:300] = 255
+    Image.fromarray(mask).save(tmp_path / "mask.png")
+    options = ("--mask", "mask.png", "--variants", "--accept-poor")
+
+    def remove(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [*HEADRACE, "remove", *words]
+        return subprocess.run(
+            command, env=environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        )
+
+    done = remove("meadow.png", *options)
+    assert done.returncode == 0, done.stderr
+    assert "meadow.clean.variant.png" in done.stderr
+    first, second = (Image.open(tmp_path / f"meadow.clean{each}.png") for each in ("", ".variant"))
+    assert first.size == second.size
+    assert first.tobytes() != second.tobytes()
+    (tmp_path / "mask.png").unlink()
+    folder = remove(".", "--accept-poor", "--force")
+    assert "variant" not in folder.stdout + folder.stderr, "a variant is a result, no source"
