@@ -30,7 +30,8 @@ def meadow() -> Picture:
     rng = np.random.default_rng(11)
     grain = cv2.GaussianBlur(rng.normal(0, 60, (300, 420)).astype(np.float32), (0, 0), sigmaX=0.8, sigmaY=2.5)
     green = np.array([70, 110, 50], np.float32)
-    return np.clip(green + grain[..., None], 0, 255).astype(np.uint8)
+    picture: Picture = np.clip(green + grain[..., None], 0, 255).astype(np.uint8)
+    return picture
 
 
 @pytest.fixture(scope="module")
