@@ -27,7 +27,7 @@ class Evidence(NamedTuple):
 
     template: float  # how far the mark's outline stands out in its place, in deviations from places beside it
     worst_template: float
-    outline: float  # how much of the outline is there, 1 for all of it
+    outline: float  # the share of the outline that stays, 1 for all of it
     edge: float  # how much steeper the mark's border is than the surroundings (logarithm)
     fine: float  # how much more detail is inside than outside, by its size (logarithms); less than 0 is blurred
     middle: float
