@@ -301,6 +301,17 @@ COMMENT ON COLUMN headrace.audit_seals.previous IS 'chain of the seal before; ze
 COMMENT ON COLUMN headrace.audit_seals.chain IS 'SHA-256 over everything above and previous: what is signed.';
 COMMENT ON COLUMN headrace.audit_seals.signed_by IS 'The Ed25519 public key.';
 
+CREATE TABLE headrace.audit_verified_head (
+  only_row boolean NOT NULL DEFAULT true,
+  head text NOT NULL,
+  mac bytea NOT NULL,
+  verified_at timestamptz NOT NULL DEFAULT now(),
+  CONSTRAINT audit_verified_head_pkey PRIMARY KEY (only_row),
+  CONSTRAINT ck_audit_verified_head_only_row CHECK (only_row)
+);
+GRANT SELECT, INSERT, UPDATE, DELETE ON headrace.audit_verified_head TO headrace_app;
+COMMENT ON TABLE headrace.audit_verified_head IS 'The last seal up to which the audit trail was verified, as JSON with an HMAC under a key of the deployment.';
+
 CREATE TABLE headrace.broker_messages (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   event_position bigint NOT NULL,

@@ -221,6 +221,7 @@ def test_a_programs_own_types_stay_what_they_are(stand: Any) -> None:
         "headrace.retain-files",
         "headrace.sweep-files",
         "headrace.verify-ledger",
+        "headrace.verify-trail",
     ]
     assert program.names == ["greet"]
 

@@ -27,7 +27,7 @@ from headrace.audit import Who, sealing, verifying
 from headrace.audit.findings import Flaw
 from headrace.audit.sealing import Sealer
 from headrace.audit.seals import Seal
-from headrace.audit.verifying import Verified, _Verification
+from headrace.audit.verifying import Verification, Verified
 from headrace.database import Database, DatabaseConfig, connect_alone
 from headrace.extras import ExtraMissing
 from headrace.storage import Storage, StorageConfig, StorageUnreachable
@@ -150,9 +150,9 @@ async def test_a_month_that_leaves_while_it_is_verified_is_no_alarm(
     monkeypatch.setattr(sealing, "BATCH", 100)
     monkeypatch.setattr(verifying, "_WINDOW", 1)
     await fill_audit(db, 400)
-    read, lock, number = _Verification._read, asyncio.Lock(), 0
+    read, lock, number = Verification._read, asyncio.Lock(), 0
 
-    async def read_and_retire(self: _Verification, window: Sequence[Seal]) -> dict[int, bytes]:
+    async def read_and_retire(self: Verification, window: Sequence[Seal]) -> dict[int, bytes]:
         nonlocal number
         async with lock:
             if number == seals_before:
@@ -160,7 +160,7 @@ async def test_a_month_that_leaves_while_it_is_verified_is_no_alarm(
             number += 1
         return await read(self, window)
 
-    monkeypatch.setattr(_Verification, "_read", read_and_retire)
+    monkeypatch.setattr(Verification, "_read", read_and_retire)
     found = await verify_trail(db, place)
     assert (found.finding, found.events, found.not_looked_at) == (None, 400, [])
     assert number >= 4

@@ -154,6 +154,8 @@ def test_a_signed_trail_that_was_cut_off_is_noticed_by_its_kept_head(
         "DELETE FROM headrace.audit_seals WHERE number = 2",
     )
     done = call("audit", "verify", settings=settings)
+    assert (done.code, "Its end was cut off: seal 2, up to which the trail was verified" in done.out) == (1, True)
+    done = call("audit", "verify", "--whole", settings=settings)
     assert (done.code, "Its end was cut off: the trail ends with seal 1" in done.out) == (1, True)
 
 
@@ -259,3 +261,19 @@ def test_an_import_with_its_report(call: Call, migrated: Place) -> None:  # A-08
 )
 def test_an_import_that_cannot_be(call: Call, migrated: Place, words: tuple[str, str]) -> None:
     assert call("audit", "import", "--from", migrated.owner_url, *words, settings=migrated.settings).code == 2
+
+
+def test_a_verification_continues_and_says_when_all_was_verified(call: Call, migrated: Place) -> None:
+    record(migrated)
+    assert call("audit", "seal", settings=migrated.settings).code == 0
+    first = json.loads(call("audit", "verify", "--json", settings=migrated.settings).out)
+    assert (first["ok"], first["continued_from"]) == (True, 0)
+    record(migrated)
+    assert call("audit", "seal", settings=migrated.settings).code == 0
+    second = json.loads(call("audit", "verify", "--json", settings=migrated.settings).out)
+    assert (second["ok"], second["continued_from"], second["sampled"]) == (True, first["seals"], first["seals"])
+    assert second["whole_at"] == first["whole_at"]
+    shown = call("audit", "verify", settings=migrated.settings).out
+    assert "--whole does it again" in shown
+    whole = json.loads(call("audit", "verify", "--whole", "--json", settings=migrated.settings).out)
+    assert (whole["continued_from"], whole["events"]) == (0, first["events"] + second["events"])

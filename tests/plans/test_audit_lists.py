@@ -9,9 +9,9 @@ import pytest
 
 from headrace.audit import Action, ResourceType, events
 from headrace.audit.events import EventFilter
+from headrace.audit.sealed_events import LEAVES, bounds
 from headrace.audit.sealing import UNSEALED
 from headrace.audit.seals import UNSEALED_FOR
-from headrace.audit.verifying import LEAVES, bounds
 from headrace.database import Tx
 from tests.conftest import TestServer, rolled_back
 from tests.plans.test_documents_queries import USER, _nodes, fill

@@ -8,7 +8,7 @@ Detecting dead workers is not among them: it must not need a worker itself.
 """
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -18,12 +18,15 @@ from headrace import ids, logs
 from headrace.admin.bulk import execution as bulk
 from headrace.archive import retention
 from headrace.archive.config import RetentionConfig
-from headrace.archive.errors import LedgerFaulty, RetentionIncomplete
+from headrace.archive.errors import LedgerFaulty, RetentionIncomplete, TrailFaulty
 from headrace.archive.ledger import verify_ledger
+from headrace.archive.trail import with_archives
 from headrace.assets.expiry import let_go
 from headrace.assets.service import Files
 from headrace.assets.sweep import sweep
 from headrace.audit import Who
+from headrace.audit.continuing import verify_regularly
+from headrace.audit.heads import KeptHeads
 from headrace.billing import maintenance as billing
 from headrace.billing.maintenance import BillingJobs
 from headrace.database import Database
@@ -44,6 +47,7 @@ QUEUE = "headrace"
 RETAIN = "headrace.retain"
 PURGE = "headrace.purge"
 VERIFY_LEDGER = "headrace.verify-ledger"
+VERIFY_TRAIL = "headrace.verify-trail"
 LET_FILES_GO = "headrace.retain-files"
 SWEEP_FILES = "headrace.sweep-files"
 
@@ -89,6 +93,14 @@ _VERIFY_LEDGER = ScheduleSpec(
 )
 
 
+_VERIFY_TRAIL = ScheduleSpec(
+    name="headrace: verification of the audit trail",
+    type=VERIFY_TRAIL,
+    cron="0 5 * * *",
+    description="Verifies the audit trail from where the last verification ended, and once a week all of it, its "
+    "archived months too; raises an alarm if anything was changed.",
+    max_duration_seconds=6 * _HOUR,
+)
 _LET_FILES_GO = ScheduleSpec(
     name="headrace: retention of files",
     type=LET_FILES_GO,
@@ -114,10 +126,20 @@ def schedules_of(rows: Mapping[str, RowRetention]) -> Sequence[ScheduleSpec]:
         *(_retention(rule.table, at=rule.cron, what=rule.description) for rule in rows.values()),
         _PURGE,
         _VERIFY_LEDGER,
+        _VERIFY_TRAIL,
         *billing.SCHEDULES,
         _LET_FILES_GO,
         _SWEEP_FILES,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class TrailEvidence:
+    """What the trail is verified against. ``head_key`` protects the verified head; None verifies all each time."""
+
+    keys: Collection[bytes] = ()
+    heads: KeptHeads | None = None
+    head_key: Callable[[], bytes | None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +154,7 @@ class Maintenance:
     files: Callable[[], Files]
     tasks: Callable[[], Tasks]
     billing: BillingJobs = field(default_factory=BillingJobs)
+    trail: TrailEvidence = field(default_factory=TrailEvidence)
 
 
 class Order(BaseModel):
@@ -178,6 +201,14 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
         """Remove orphans in both directions."""
         return asdict(await sweep(maintenance.files(), maintenance.db))
 
+    _add_verifications(registry, maintenance)
+    bulk.add_handlers(registry, maintenance.db, maintenance.tasks, queue=QUEUE)
+    billing.add_handlers(registry, maintenance.db, maintenance.billing, maintenance.tasks, queue=QUEUE)
+
+    return registry
+
+
+def _add_verifications(registry: Registry, maintenance: Maintenance) -> None:
     @registry.task(VERIFY_LEDGER, queue=QUEUE)
     async def verify(_context: TaskContext, _payload: Any) -> dict[str, int]:
         """Prove that the ledger adds up; it fails where it does not, so that the run is seen to have failed."""
@@ -192,10 +223,15 @@ def with_maintenance(program: Registry, maintenance: Maintenance) -> Registry:
             "archived_months": verification.archived_months,
         }
 
-    bulk.add_handlers(registry, maintenance.db, maintenance.tasks, queue=QUEUE)
-    billing.add_handlers(registry, maintenance.db, maintenance.billing, maintenance.tasks, queue=QUEUE)
-
-    return registry
+    @registry.task(VERIFY_TRAIL, queue=QUEUE)
+    async def verify_audit_trail(_context: TaskContext, _payload: Any) -> dict[str, int]:
+        """Verify the audit trail; it fails where something was changed, so that the run is seen to have failed."""
+        db, evidence = maintenance.db, maintenance.trail
+        against = with_archives(db, maintenance.storage, keys=evidence.keys, heads=evidence.heads)
+        verified = await verify_regularly(db, evidence.head_key(), against=against)
+        if verified.finding is not None:
+            raise TrailFaulty(f"{verified.finding.message} `headrace audit verify --whole` looks at all of it.")
+        return {"events": verified.events, "seals": verified.seals, "continued_from": verified.continued_from}
 
 
 async def ensure_schedules(db: Database, registry: Registry, rows: Mapping[str, RowRetention]) -> None:

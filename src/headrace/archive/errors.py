@@ -81,6 +81,12 @@ class RetentionIncomplete(Conflict):
     code = "retention_incomplete"
 
 
+class TrailFaulty(Conflict):
+    """The audit trail is not as it was sealed."""
+
+    code = "trail_faulty"
+
+
 class LedgerFaulty(Conflict):
     """Something in the ledger does not add up."""
 

@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import orjson
@@ -24,6 +25,7 @@ from headrace.storage import ObjectNotFound, Storage, StorageConfig, StorageUnre
 from headrace.storage.folder import explain
 
 FOLDER = "audit_heads"
+_MAX_DAYS_LISTED_ALONE = 40
 _NAME = re.compile(rf"{FOLDER}/\d{{4}}-\d\d-\d\d/(\d{{12}})-([0-9a-f]{{64}})\.json")
 
 
@@ -60,6 +62,12 @@ class FolderHeads:
         except OSError as exc:
             raise self._unreachable(exc) from exc
 
+    async def list_since(self, day: date) -> Sequence[Head]:
+        try:
+            return _heads(await asyncio.to_thread(self._list_since, day.isoformat()))
+        except OSError as exc:
+            raise self._unreachable(exc) from exc
+
     async def list_first(self) -> Sequence[Head]:
         try:
             return _heads(await asyncio.to_thread(self._list_first_day))
@@ -90,6 +98,10 @@ class FolderHeads:
     def _list(self, day: str = "*") -> list[str]:
         return [file.relative_to(self._folder).as_posix() for file in (self._folder / FOLDER).glob(f"{day}/*.json")]
 
+    def _list_since(self, day: str) -> list[str]:
+        days = [folder.name for folder in (self._folder / FOLDER).glob("*")]
+        return [head for each in days if each >= day for head in self._list(each)]
+
     def _list_first_day(self) -> list[str]:
         days = sorted(folder.name for folder in (self._folder / FOLDER).glob("*"))
         return next((heads for day in days if (heads := self._list(day))), [])
@@ -112,6 +124,18 @@ class BucketHeads:
 
     async def list_heads(self) -> Sequence[Head]:
         return _heads(await (await self._storage()).list_names(FOLDER))
+
+    async def list_since(self, day: date) -> Sequence[Head]:
+        """A day at a time; of a long time all, whose names then tell."""
+        storage = await self._storage()
+        days = (datetime.now(UTC).date() - day).days + 1
+        if days > _MAX_DAYS_LISTED_ALONE:
+            names = await storage.list_names(FOLDER)
+        else:
+            # A day more: the seals' clock is the database's.
+            dates = (day + timedelta(days=number) for number in range(days + 1))
+            names = [name for each in dates for name in await storage.list_names(f"{FOLDER}/{each.isoformat()}")]
+        return _heads([name for name in names if name.removeprefix(f"{FOLDER}/")[:10] >= day.isoformat()])
 
     async def list_first(self) -> Sequence[Head]:
         """A bucket lists by name, which begins with the day."""

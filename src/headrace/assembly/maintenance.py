@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 
 from headrace.accounts.deletion import machine
-from headrace.admin.maintenance import Maintenance
+from headrace.admin.maintenance import Maintenance, TrailEvidence
 from headrace.admin.statistics import loop as statistics
 from headrace.archive.partitions import keep_ahead
 from headrace.assembly import retention
@@ -20,8 +20,9 @@ from headrace.assembly.files import file_config, files_of
 from headrace.assembly.followers import followers
 from headrace.assembly.payments import billing_jobs
 from headrace.assembly.retention_settings import archive_config, retention_config
+from headrace.assembly.secret_key import head_key
 from headrace.assembly.tasks import open_tasks
-from headrace.assembly.trail import audit_heads, signing_key
+from headrace.assembly.trail import audit_heads, signing_key, trusted_keys
 from headrace.audit.sealing import Sealer
 from headrace.database import Database
 from headrace.settings import Settings
@@ -83,4 +84,5 @@ def maintenance(chosen: Settings, db: Database) -> Maintenance:
         billing=billing_jobs(chosen),
         files=partial(files_of, chosen),
         tasks=partial(open_tasks, chosen),
+        trail=TrailEvidence(trusted_keys(chosen), audit_heads(chosen), partial(head_key, chosen)),
     )

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from headrace.accounts.store.users import admin_exists
 from headrace.assembly.deployment import DataFolderClosed, Notify, data_folder, secret_file
+from headrace.audit.verified_head import PURPOSE
 from headrace.database import Database
 from headrace.embedded_postgres import files
 from headrace.errors import Invalid
 from headrace.settings import Settings
+from headrace.vault import derive_key
 
 
 class SecretKeyMissing(Invalid):
@@ -53,6 +55,14 @@ async def lost_key(chosen: Settings, db: Database) -> str | None:
         "a new secret (`headrace webhooks rotate-secret`), turn second factors off (`headrace admin "
         "disable-second-factor`) and order locked PDFs again"
     )
+
+
+def head_key(chosen: Settings) -> bytes | None:
+    """What protects the verified head of the audit trail; None where this process has no secret key."""
+    try:
+        return derive_key(secret_key(chosen), PURPOSE)
+    except (SecretKeyMissing, DataFolderClosed):
+        return None
 
 
 async def secret_key_for(chosen: Settings, db: Database, *, make: bool, notify: Notify) -> bytes:

@@ -6,6 +6,7 @@ there was more. So the last seal is also stored elsewhere, and ``verify`` checks
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, date
 from typing import Protocol
 
 from headrace.audit import seals
@@ -42,6 +43,9 @@ class KeptHeads(Protocol):
 
     async def list_heads(self) -> Sequence[Head]: ...
 
+    async def list_since(self, day: date) -> Sequence[Head]:
+        """Those of seals of this day and later."""
+
     async def list_first(self) -> Sequence[Head]:
         """Some of the oldest, without reading the names of all the others."""
 
@@ -77,15 +81,23 @@ class HeadCheck:
         """The number of matching heads."""
         return len(self._agreeing)
 
-    async def load(self) -> None:
+    async def load(self, since: Seal | None = None) -> None:
+        """Read them; with a seal, only its own and those of later seals."""
         try:
-            heads = await self._kept.list_heads() if self._kept else ()
+            heads = await self._list(since) if self._kept else ()
         except Unavailable:
             if self._keys:
                 raise
             heads = ()  # as if none were kept: the result says so
         for head in heads:
             self._waiting.setdefault(head.number, []).append(head)
+
+    async def _list(self, since: Seal | None) -> Sequence[Head]:
+        assert self._kept is not None
+        if since is None:
+            return await self._kept.list_heads()
+        heads = await self._kept.list_since(since.sealed_at.astimezone(UTC).date())
+        return [head for head in heads if head.number >= since.number]
 
     def compare(self, seal: Seal) -> None:
         """Compare the next seal of the chain."""

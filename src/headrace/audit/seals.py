@@ -161,6 +161,14 @@ async def list_after(tx: Tx, number: int, *, limit: int) -> list[Seal]:
     return [_seal(row) for row in await tx.fetch(SEALS_AFTER, number, limit)]
 
 
+SEALS_NUMBERED = f"SELECT {_COLUMNS} FROM headrace.audit_seals WHERE number = ANY ($1) ORDER BY number"
+
+
+async def list_numbered(tx: Tx, numbers: Sequence[int]) -> list[Seal]:
+    """The seals with these numbers, without those that are not there."""
+    return [_seal(row) for row in await tx.fetch(SEALS_NUMBERED, list(numbers))]
+
+
 SEAL_OF = f"""
 SELECT {_COLUMNS} FROM headrace.audit_seals WHERE month = $1 AND last_seq >= $2 ORDER BY last_seq LIMIT 1
 """

@@ -1,33 +1,42 @@
 """Verifies the trail: recomputes every seal from its events, and reports the first inconsistency."""
 
 import asyncio
+import secrets
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Collection,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Any
 
-from headrace.audit import merkle, seals
+from headrace.audit import merkle, seals, verified_head
 from headrace.audit.findings import Finding, Flaw, FlawFound, compare, fits, verify_rows
 from headrace.audit.heads import HeadCheck, KeptHeads
+from headrace.audit.sealed_events import (
+    ADDED,
+    BELOW,
+    EVENTS,
+    FIRST_NUMBER,
+    LAST_NUMBER,
+    LEAVES,
+    OF_NUMBER,
+    PLAN_FOR_THIS_MONTH,
+    REPEATED,
+    SEALED_EVENTS,
+    UNSEALED,
+    bounds,
+    unsealed_ranges,
+)
 from headrace.audit.sealing import LAST_DRAWN_NUMBER
-from headrace.audit.seals import LEAF, NOTHING_BEFORE, Leaves, Seal
+from headrace.audit.seals import NOTHING_BEFORE, Leaves, Seal
 from headrace.audit.signing import is_signed
+from headrace.audit.verified_head import VerifiedHead
 from headrace.database import Database
 from headrace.errors import NotFound
 
 _WINDOW = 32  # seals read by one query
 _NUMBERS = 1_000_000  # numbers that one query searches for duplicates
+SAMPLE = 32  # seals before the verified head that a continued verification recomputes
 _LANES = 4  # concurrent queries: a server uses a core for each
 
 Report = Callable[[int, int], None]
@@ -56,6 +65,9 @@ class Verified:
     heads: int = 0  # kept outside the database, and compared
     numbers_without_event: int = 0  # drawn after the last event, and not (or no longer) used
     finding: Finding | None = None
+    continued_from: int = 0  # the seal where an earlier verification ended
+    sampled: int = 0  # earlier seals that were recomputed as well
+    whole_at: datetime | None = None  # when the trail was last verified from its beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +85,22 @@ async def verify(
     db: Database, *, month: date | None = None, against: VerifyMode | None = None, report: Report = lambda *_: None
 ) -> Verified:
     """Recompute every seal (of one month, if given; the whole chain is always checked)."""
-    return await _Verification(db, month, against or VerifyMode(), report).run()
+    return await Verification(db, month, against or VerifyMode(), report).run()
 
 
-class _Verification:
-    def __init__(self, db: Database, month: date | None, against: VerifyMode, report: Report) -> None:
+class Verification:
+    """One run; ``verify`` and ``headrace.audit.continuing`` begin it."""
+
+    def __init__(
+        self,
+        db: Database,
+        month: date | None,
+        against: VerifyMode,
+        report: Report,
+        since: VerifiedHead | None = None,
+    ) -> None:
         self._db = db
+        self._since = since
         self._month = month
         self._against = against
         self._report = report
@@ -91,16 +113,18 @@ class _Verification:
         self._seals_of: dict[date, list[Seal]] = {}  # seals whose events are verified
         self._retired: Collection[date] = ()
         self._heads = HeadCheck(against.heads, frozenset(against.keys))
+        self._sampled = 0
 
     async def run(self) -> Verified:
         self._retired = await self._against.retired()
-        await self._heads.load()
         async with self._db.transaction(readonly=True) as tx:
             last_drawn_number = await tx.fetchval(LAST_DRAWN_NUMBER) or 0
-            self._total = await tx.fetchval(SEALED_EVENTS, self._month)
+            self._total = await tx.fetchval(SEALED_EVENTS, self._month, self._since.seal if self._since else 0)
         finding = None
         try:
+            await self._begin()
             await self._check_seals()
+            await self._check_sample()
             await self._check_end(last_drawn_number)
             await self._check_archives()
             await self._find_added()
@@ -117,7 +141,66 @@ class _Verification:
             heads=self._heads.count,
             numbers_without_event=max(0, last_drawn_number - last),
             finding=finding,
+            continued_from=self._since.seal if self._since else 0,
+            sampled=self._sampled,
+            whole_at=self._since.whole_at if self._since else None,
         )
+
+    async def new_head(self) -> VerifiedHead | None:
+        """The head after a verification that found nothing; None while there is no seal."""
+        if self._last is None:
+            return None
+        async with self._db.transaction(readonly=True) as tx:
+            now: datetime = await tx.fetchval("SELECT now()")
+        return VerifiedHead(
+            seal=self._last.number,
+            chain=self._last.chain,
+            months=self._months,
+            signed_up_to=self._signed_up_to,
+            last_number=self._sealed_up_to,
+            keys=verified_head.digest_of(self._against.keys),
+            whole_at=self._since.whole_at if self._since else now,
+        )
+
+    async def _begin(self) -> None:
+        """Take up the state of the verified head, whose seal must be there as it was."""
+        if self._since is None:
+            await self._heads.load()
+            return
+        number = self._since.seal
+        async with self._db.transaction(readonly=True) as tx:
+            seals_there = await seals.list_numbered(tx, [number])
+        if not seals_there:
+            message = f"Its end was cut off: seal {number}, up to which the trail was verified before, is missing."
+            raise FlawFound(Finding(Flaw.CUT, message, seal=number))
+        self._last = seals_there[0]
+        if self._last.chain != self._since.chain or self._last.expected_chain() != self._since.chain:
+            message = f"Seal {number}, up to which the trail was verified before, was replaced."
+            raise FlawFound(Finding(Flaw.SEAL, message, seal=number))
+        self._months = dict(self._since.months)
+        self._signed_up_to = self._since.signed_up_to
+        await self._heads.load(self._last)
+        self._heads.compare(self._last)
+
+    async def _check_sample(self) -> None:
+        """Recompute some earlier seals, chosen at random."""
+        if self._since is None:
+            return
+        count = min(SAMPLE, self._since.seal)
+        numbers = sorted(secrets.SystemRandom().sample(range(1, self._since.seal + 1), count))
+        async with self._db.transaction(readonly=True) as tx:
+            sample = await seals.list_numbered(tx, numbers)
+        if missing := sorted(set(numbers) - {seal.number for seal in sample}):
+            raise FlawFound(Finding(Flaw.SEAL, f"Seal {missing[0]} is missing.", seal=missing[0]))
+        leaves = await self._read(self._online(sample))
+        for seal in sample:
+            if seal.chain != seal.expected_chain():
+                raise FlawFound(Finding(Flaw.SEAL, f"Seal {seal.number} was changed.", seal=seal.number))
+            if seal.month not in self._retired and not fits(seal, merkle.split(leaves[seal.number])):
+                finding = await self._name(seal)
+                if not await self._was_retired(seal.month):
+                    raise FlawFound(finding)
+        self._sampled = count
 
     async def _check_seals(self) -> None:
         """Check seals in order; events are read ahead, several windows at a time."""
@@ -138,7 +221,7 @@ class _Verification:
         self._check_signed()
 
     async def _windows(self) -> AsyncIterator[list[Seal]]:
-        number = 0
+        number = self._since.seal if self._since else 0
         while True:
             async with self._db.transaction(readonly=True) as tx:
                 window = await seals.list_after(tx, number, limit=_WINDOW)
@@ -246,6 +329,8 @@ class _Verification:
     async def _check_end(self, last_drawn_number: int) -> None:
         """Detect a removed end by kept heads or by drawn numbers: a shortened trail is consistent in itself."""
         needed = self._last is not None and not self._against.exported
+        if self._since is not None and self._last is not None and self._last.number == self._since.seal:
+            needed = False  # no seal was added, and the head of the last one was there before
         if finding := await self._heads.conclude(self._last, needed=needed):
             raise FlawFound(finding)
         if self._against.keys and self._last is None and last_drawn_number:
@@ -293,7 +378,7 @@ class _Verification:
             await tx.execute(PLAN_FOR_THIS_MONTH)
             # Seals begin at number 1: events below it would never be sealed.
             event_id = await tx.fetchval(BELOW)
-            for start, end, after in _unsealed_ranges(self._months):
+            for start, end, after in unsealed_ranges(self._months):
                 if event_id is None and (self._month is None or start <= bounds(self._month)[0] < end):
                     event_id = await tx.fetchval(ADDED, start, end, after, self._sealed_up_to)
         if event_id is not None:
@@ -301,8 +386,11 @@ class _Verification:
 
     async def _find_repeated(self, last_drawn_number: int) -> None:
         """Find numbers of more than one event. A key prevents it within a month, only the sequence across months."""
-        async with self._db.transaction(readonly=True) as tx:
-            first = await tx.fetchval(FIRST_NUMBER)
+        if self._since is not None:
+            first = self._since.last_number + 1
+        else:
+            async with self._db.transaction(readonly=True) as tx:
+                first = await tx.fetchval(FIRST_NUMBER)
         for after in range(first - 1, max(last_drawn_number, self._sealed_up_to), _NUMBERS):
             async with self._db.transaction(readonly=True) as tx:
                 number = await tx.fetchval(REPEATED, after, after + _NUMBERS)
@@ -310,55 +398,3 @@ class _Verification:
             if ids:
                 message = f"The number {number} belongs to more than one event: {', '.join(ids)}."
                 raise FlawFound(Finding(Flaw.ADDED, message, event_id=ids[-1]))
-
-
-SEALED_EVENTS = "SELECT coalesce(sum(events), 0) FROM headrace.audit_seals WHERE $1::date IS NULL OR month = $1"
-UNSEALED = "SELECT count(*) FROM headrace.audit_events WHERE seq > $1"
-# A generic plan does not know that the bounds cover the whole month: it would use another index for every seal, and
-# take longer for larger months.
-PLAN_FOR_THIS_MONTH = "SET LOCAL plan_cache_mode = force_custom_plan"
-# Each seal's leaves as one bytea: a row for each event would cost more than its hash.
-LEAVES = f"""
-SELECT number, leaves
-FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS seal (number, after_seq, last_seq)
-CROSS JOIN LATERAL (
-  SELECT string_agg({LEAF}, ''::bytea ORDER BY seq) AS leaves
-  FROM headrace.audit_events
-  WHERE created_at >= $4 AND created_at < $5 AND seq > after_seq AND seq <= last_seq
-) AS found
-"""
-EVENTS = f"""
-SELECT id, {LEAF} AS leaf
-FROM headrace.audit_events
-WHERE seq > $1 AND seq <= $2 AND created_at >= $3 AND created_at < $4
-ORDER BY seq
-"""
-BELOW = "SELECT id FROM headrace.audit_events WHERE seq <= 0 ORDER BY seq LIMIT 1"
-FIRST_NUMBER = "SELECT coalesce(min(seq), 1) FROM headrace.audit_events"
-LAST_NUMBER = "SELECT coalesce(max(seq), 0) FROM headrace.audit_events"
-REPEATED = """
-SELECT seq FROM headrace.audit_events WHERE seq > $1 AND seq <= $2 GROUP BY seq HAVING count(*) > 1 ORDER BY seq LIMIT 1
-"""
-OF_NUMBER = "SELECT id FROM headrace.audit_events WHERE seq = $1 ORDER BY id LIMIT 5"
-ADDED = """
-SELECT id FROM headrace.audit_events
-WHERE created_at >= $1 AND created_at < $2 AND seq > $3 AND seq <= $4
-ORDER BY seq LIMIT 1
-"""
-
-
-def bounds(month: date) -> tuple[datetime, datetime]:
-    start = datetime(month.year, month.month, 1, tzinfo=UTC)
-    return start, start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
-
-
-def _unsealed_ranges(months: Mapping[date, int]) -> Iterator[tuple[datetime, datetime, int]]:
-    """Time ranges that cover all events, each with its last sealed number."""
-    at = datetime.min.replace(tzinfo=UTC)
-    for month, last in sorted(months.items()):
-        start, end = bounds(month)
-        if at < start:
-            yield at, start, 0
-        yield start, end, last
-        at = end
-    yield at, datetime.max.replace(tzinfo=UTC), 0

@@ -1,7 +1,7 @@
 """``headrace audit``: search the trail, export it, and verify that it is unchanged."""
 
 import sys
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -10,14 +10,15 @@ from typing import Annotated, Any, BinaryIO
 import orjson
 import typer
 
-from headrace.archive import archives
+from headrace.archive.trail import with_archives
 from headrace.assembly.retention_settings import archive_config
+from headrace.assembly.secret_key import head_key
 from headrace.assembly.trail import audit_heads, signing_key, trusted_keys
-from headrace.audit import Action, ResourceType, sealing, seals, signing, verifying
+from headrace.audit import Action, ResourceType, continuing, sealing, seals, signing, verifying
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
 from headrace.audit.sealing import Sealed
-from headrace.audit.verifying import Verified, VerifyMode
+from headrace.audit.verifying import Verified
 from headrace.cli import audit_import
 from headrace.cli.calls import drop_none, path, perform, user_id_of
 from headrace.cli.operator import OperatorSession, as_operator
@@ -41,7 +42,6 @@ from headrace.cli.terminal import standard_output
 from headrace.cli.times import instant_or_utc, month_of
 from headrace.cli.words import one_of
 from headrace.errors import Conflict, Invalid, NotFound
-from headrace.storage import Storage
 
 app = typer.Typer(help="The audit trail: search, export, verify, prove, import.", no_args_is_help=True)
 
@@ -189,27 +189,24 @@ def verify(
         Path | None,
         typer.Option(exists=True, dir_okay=False, help="A file of `headrace audit roots`: nothing in it may differ."),
     ] = None,
+    whole: Annotated[bool, typer.Option("--whole", help="From the first event on.")] = False,
     json: Json = False,
 ) -> None:
-    """Recompute every seal, archived months too, and name the first event that does not fit; exits with 1 if one is."""
+    """Recompute the seals since the last verification, some earlier ones, or with --whole all, archived months too, and
+    name the first event that does not fit; exits with 1 if one is."""
     keys = trusted_keys(load_settings())
     exported = _read_roots(roots) if roots else {}
     chosen = month_of(month) if month else None
 
     async def act(session: OperatorSession) -> Verified:
-        def rows(of: date) -> AsyncGenerator[Mapping[str, Any], None]:
-            storage = Storage(archive_config(session.settings))
-            return archives.read_month(session.db, storage, "audit_events", of)
-
-        against = VerifyMode(
-            keys=keys,
-            exported=exported,
-            retired=lambda: archives.list_months(session.db, "audit_events"),
-            archive=rows,
-            heads=audit_heads(session.settings),
-        )
+        archive = archive_config(session.settings)
+        heads = audit_heads(session.settings)
+        against = with_archives(session.db, archive, keys=keys, heads=heads, exported=exported)
         with progress_bar("verifying") as report:
-            return await verifying.verify(session.db, month=chosen, against=against, report=report)
+            if chosen is not None or exported:
+                return await verifying.verify(session.db, month=chosen, against=against, report=report)
+            key = head_key(session.settings)
+            return await continuing.verify_further(session.db, key, whole=whole, against=against, report=report)
 
     result = as_operator("audit verify", act)
     if json:
@@ -223,6 +220,9 @@ def verify(
                 "heads": result.heads,
                 "numbers_without_event": result.numbers_without_event,
                 "not_looked_at": result.not_looked_at,
+                "continued_from": result.continued_from,
+                "sampled": result.sampled,
+                "whole_at": result.whole_at,
                 "finding": result.finding,
             }
         )
@@ -302,6 +302,13 @@ def key(json: Json = False) -> None:
 
 def _verified(verified: Verified, month: date | None) -> str:
     events, seals = number_of(verified.events, "event"), number_of(verified.seals, "seal")
+    if verified.continued_from:
+        assert verified.whole_at is not None
+        return (
+            f"{events} in {seals} after seal {verified.continued_from:,} are as they were sealed, and so are"
+            f" {number_of(verified.sampled, 'earlier seal')} chosen at random. All were verified"
+            f" {when(verified.whole_at.isoformat())}: --whole does it again."
+        )
     if month is None:
         return f"{events} in {seals} are as they were sealed."
     # Each seal holds on to the one before, so all of them are looked at, whichever month's events are.

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { Alert, Button, Checkbox, Group, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { api, data, query, type VerifiedOut } from "../../api";
 import { commonTexts, Fact, Facts, IconAlertTriangle, IconCircleCheck, ProblemAlert, useAct } from "../../components";
@@ -10,9 +10,11 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
   const t = useText(auditTexts);
   const common = useText(commonTexts);
   const [month, setMonth] = useState("");
+  const [whole, setWhole] = useState(false);
   const [found, setFound] = useState<VerifiedOut | null>(null);
   const { busy, error, attempt } = useAct();
-  const verify = async () => setFound(await data(api.POST("/v1/admin/audit/verify", { body: query({ month }) })));
+  const verify = async () =>
+    setFound(await data(api.POST("/v1/admin/audit/verify", { body: { ...query({ month }), whole } })));
   return (
     <Modal
       opened={opened}
@@ -40,6 +42,12 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
               {t("verify")}
             </Button>
           </Group>
+          <Checkbox
+            label={t("whole")}
+            checked={whole}
+            disabled={month !== ""}
+            onChange={(event) => setWhole(event.currentTarget.checked)}
+          />
           {busy && (
             <Text size="sm" c="dimmed" role="status">
               {t("verifying")}
@@ -80,6 +88,10 @@ function Result({ found }: { found: VerifiedOut }) {
         <Fact name={t("seals")}>{n(found.seals)}</Fact>
         <Fact name={t("unsealed")}>{n(found.unsealed)}</Fact>
         <Fact name={t("heads")}>{n(found.heads)}</Fact>
+        {found.continued_from > 0 && <Fact name={t("continuedFrom")}>{n(found.continued_from)}</Fact>}
+        {found.continued_from > 0 && found.whole_at !== null && (
+          <Fact name={t("wholeAt")}>{formats.absolute(new Date(found.whole_at), language)}</Fact>
+        )}
         {found.signed_up_to > 0 && <Fact name={t("signed")}>{n(found.signed_up_to)}</Fact>}
         {found.not_looked_at.length > 0 && (
           <Fact name={t("notLooked")}>{found.not_looked_at.map((day) => day.slice(0, 7)).join(", ")}</Fact>

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import asdict
 from typing import Annotated
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from headrace.access import AdminOnly, Caller, Scope
@@ -18,13 +18,14 @@ from headrace.audit.errors import EventNotFound, NotSealed, SearchInvalid
 from headrace.audit.events import EventFilter
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.model import OWN_RESOURCE_TYPES
+from headrace.audit.verified_head import PURPOSE
 from headrace.edge.authorization import Admin, Again, AuthenticateAgain, scoped
 from headrace.edge.errors import InvalidCursor
 from headrace.edge.instants import Instant
 from headrace.edge.paging import Page, Paging
 from headrace.edge.problem_details import problems
 from headrace.edge.routing import Router
-from headrace.edge.services import Db
+from headrace.edge.services import Db, services_of
 from headrace.edge.vocabulary import Offered
 
 router = Router(prefix="/v1/audit", tags=["Audit"])
@@ -154,9 +155,15 @@ async def _while_allowed(
     summary="Verify the audit trail",
     responses=problems(VerificationRunning),
 )
-async def verify_audit_trail(body: VerifyIn, caller: Admin, db: Db, operators: OperatorsDep) -> VerifiedOut:
-    """Recompute every seal from the events, and name the first thing that does not fit. The trail tells of it.
+async def verify_audit_trail(
+    body: VerifyIn, caller: Admin, request: Request, db: Db, operators: OperatorsDep
+) -> VerifiedOut:
+    """Recompute the seals since the last verification, and some earlier ones, from the events, and name the first thing
+    that does not fit. The trail tells of it.
 
-    Takes seconds for a million events; of one month alone less. Archived months are read by `headrace audit verify`.
+    With `whole` it recomputes every seal, which takes seconds for a million events; with `month` those of one month.
+    Archived months are read by `headrace audit verify --whole`.
     """
-    return VerifiedOut.of(await service.verify_trail(db, caller, operators, month=body.first_day))
+    key = services_of(request).key(PURPOSE)
+    verified = await service.verify_trail(db, caller, operators, key, month=body.first_day, whole=body.whole)
+    return VerifiedOut.of(verified)

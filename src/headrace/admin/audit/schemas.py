@@ -98,6 +98,11 @@ class VerifyIn(BaseModel):
         str | None, Field(pattern=r"^(19|20)\d\d-(0[1-9]|1[0-2])$", description="Only its events: `2026-03`.")
     ] = None
 
+    whole: Annotated[
+        bool,
+        Field(description="From the first event on. By default it continues where the last verification ended."),
+    ] = False
+
     @property
     def first_day(self) -> date | None:
         return None if self.month is None else date.fromisoformat(f"{self.month}-01")
@@ -116,6 +121,9 @@ class VerifiedOut(BaseModel):
         description="Given out after the last event and at none: rolled back, or removed."
     )
     not_looked_at: list[date] = Field(description="Months that have left the database.")
+    continued_from: int = Field(description="The seal where the last verification ended; 0 if it began at the first.")
+    sampled: int = Field(description="Earlier seals, chosen at random, that were recomputed as well.")
+    whole_at: datetime | None = Field(description="When the trail was last verified from its first event on.")
     flaw: Flaw | None = Field(description="What kind of thing does not fit; null if everything does.")
     message: str | None = Field(description="The first thing that does not fit, in words.")
 
@@ -130,6 +138,9 @@ class VerifiedOut(BaseModel):
             heads=verified.heads,
             numbers_without_event=verified.numbers_without_event,
             not_looked_at=list(verified.not_looked_at),
+            continued_from=verified.continued_from,
+            sampled=verified.sampled,
+            whole_at=verified.whole_at,
             flaw=verified.finding.flaw if verified.finding else None,
             message=verified.finding.message if verified.finding else None,
         )

@@ -10,7 +10,7 @@ from headrace.access import AdminOnly, Caller
 from headrace.admin.overview.service import Operators
 from headrace.archive import archives
 from headrace.archive.errors import VerificationRunning
-from headrace.audit import Action, Resource, ResourceType, events, exporting, proving, verifying
+from headrace.audit import Action, Resource, ResourceType, continuing, events, exporting, proving, verifying
 from headrace.audit.events import Event, EventFilter
 from headrace.audit.exporting import ExportFormat
 from headrace.audit.verifying import Verified
@@ -59,15 +59,23 @@ async def _parts(db: Database, wanted: EventFilter, chosen: ExportFormat) -> Asy
         yield len(page), exporting.render(page, chosen)
 
 
-async def verify_trail(db: Database, caller: Caller, operators: Operators, *, month: date | None = None) -> Verified:
-    """Verify the whole trail or one month of it, one verification at a time per process. Audited with its result."""
+async def verify_trail(
+    db: Database, caller: Caller, operators: Operators, key: bytes, *, month: date | None = None, whole: bool = False
+) -> Verified:
+    """Verify the trail from the verified head on, the whole of it, or one month; one at a time per process. The trail
+    gets the result."""
     if operators.verifying.locked():
         raise VerificationRunning
     async with operators.verifying:
         against = replace(operators.trail, retired=partial(archives.list_months, db, _TRAIL))
-        verified = await verifying.verify(db, month=month, against=against)
+        if month is None:
+            verified = await continuing.verify_further(db, key, whole=whole, against=against)
+        else:
+            verified = await verifying.verify(db, month=month, against=against)
     result = "nothing" if verified.finding is None else verified.finding.flaw
     data = {"verb": "verify", "events": str(verified.events), "verified": result}
+    if verified.continued_from:
+        data["continued_from"] = str(verified.continued_from)
     async with db.transaction() as tx:
         await audit.record(tx, caller.who, Action.READ, _WHOLE_TRAIL, data=data)
     return verified

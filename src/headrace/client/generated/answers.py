@@ -1113,6 +1113,8 @@ class AuditProof(Answer):
 class AuditVerification(Answer):
     """The result of verifying the audit trail."""
 
+    _times: ClassVar = frozenset(["whole_at"])
+
     ok: bool = False
     events: int = 0
     """That are as they were sealed."""
@@ -1127,6 +1129,12 @@ class AuditVerification(Answer):
     """Given out after the last event and at none: rolled back, or removed."""
     not_looked_at: Sequence[str] = ()
     """Months that have left the database."""
+    continued_from: int = 0
+    """The seal where the last verification ended; 0 if it began at the first."""
+    sampled: int = 0
+    """Earlier seals, chosen at random, that were recomputed as well."""
+    whole_at: datetime | None = None
+    """When the trail was last verified from its first event on."""
     flaw: str | None = None
     """What kind of thing does not fit; null if everything does."""
     message: str | None = None

@@ -169,14 +169,15 @@ class Audit(Verbs):
         """The proof that an event was sealed as it is, which can be checked without Headrace."""
         return AuditProof.of(await self._get(f"/v1/audit/events/{part(event_id)}/proof"))
 
-    async def verify(self, *, month: str | None = None) -> AuditVerification:
-        """Recompute every seal from the events, and name the first thing that does not fit. The trail tells of it.
+    async def verify(self, *, month: str | None = None, whole: bool | None = None) -> AuditVerification:
+        """Recompute the seals since the last verification, and some earlier ones, from the events, and name the
+        first thing that does not fit. The trail tells of it.
 
-        Takes seconds for a million events; of one month alone less. Archived months are read by `headrace audit
-        verify`.
+        With `whole` it recomputes every seal, which takes seconds for a million events; with `month` those of one
+        month. Archived months are read by `headrace audit verify --whole`.
         """
         return AuditVerification.of(
-            await self._change("/v1/admin/audit/verify", None, safe=True, body=given({"month": month}))
+            await self._change("/v1/admin/audit/verify", None, safe=True, body=given({"month": month, "whole": whole}))
         )
 
     async def list(

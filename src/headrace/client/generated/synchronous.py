@@ -925,13 +925,14 @@ class SyncAudit(Blocking[Audit]):
         """The proof that an event was sealed as it is, which can be checked without Headrace."""
         return self._loop.run(self._verbs.prove(event_id))
 
-    def verify(self, *, month: str | None = None) -> AuditVerification:
-        """Recompute every seal from the events, and name the first thing that does not fit. The trail tells of it.
+    def verify(self, *, month: str | None = None, whole: bool | None = None) -> AuditVerification:
+        """Recompute the seals since the last verification, and some earlier ones, from the events, and name the
+        first thing that does not fit. The trail tells of it.
 
-        Takes seconds for a million events; of one month alone less. Archived months are read by `headrace audit
-        verify`.
+        With `whole` it recomputes every seal, which takes seconds for a million events; with `month` those of one
+        month. Archived months are read by `headrace audit verify --whole`.
         """
-        return self._loop.run(self._verbs.verify(month=month))
+        return self._loop.run(self._verbs.verify(month=month, whole=whole))
 
     def list(
         self,

@@ -1,0 +1,1 @@
+DROP TABLE headrace.audit_verified_head;
