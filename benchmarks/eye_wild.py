@@ -1,10 +1,12 @@
 """How well marks are found and taken off that strangers might have put on, on pictures that taught and tuned nothing.
 
     python -m benchmarks.eye_wild_pictures                 # fetches the pictures
-    python -m benchmarks.eye_wild [--photos FOLDER] [--quick] [--json]
+    python -m benchmarks.eye_wild [--photos FOLDER] [--quick] [--json] [--perceptual FILE]
 
-Fourteen families of marks, eight photographs each, 0.1 to 12 megapixels, JPEG 70 to 92, some rescaled after marking;
-the photographs as they are; and pictures with text and graphics of their own, which must stay. See README.md.
+Sixteen families of marks, eight photographs each, 0.1 to 12 megapixels, JPEG 70 to 92, some rescaled after marking;
+the photographs as they are, and with bars at their borders; and pictures with text and graphics of their own, which
+must stay. ``--perceptual`` names ST-LPIPS as ``benchmarks.perceptual`` writes it, and adds how far results look from
+the photographs, beside Telea's with the true mask. See README.md.
 """
 
 import argparse
@@ -26,15 +28,17 @@ from benchmarks.eye import Picture, grown, psnr
 from benchmarks.eye_marks import Mark
 from benchmarks.eye_wild_marks import ALL_OVER, FAMILIES
 from benchmarks.eye_wild_pictures import FOLDER
+from benchmarks.perceptual import Distance, around
 from headrace.removal.images.eye.detecting import detect
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import Detection, Restoration
-from headrace.removal.images.eye.solving import solve
+from headrace.removal.images.restoring import restore
 
 SEED = 41
 MEGAPIXELS = (0.12, 0.25, 0.4, 0.6, 0.9, 1.4, 2.5)  # and a large one for each family
 LARGE = (4, 4, 8, 4, 12, 4, 4, 8, 4, 4, 4, 8, 4, 12, 4, 4)
 CLEAN_MOST, NEGATIVE_MOST = 1_500_000, 2_000_000  # pixels of those that carry no mark
+BARS, BARRED_MOST = 20, 400_000  # photographs that get bars, and their pixels
 LEFT, BAD_DB = 0.2, 22.0  # a result is bad that keeps more of the mark, or has less inside
 
 console = Console(stderr=True)
@@ -124,10 +128,10 @@ def rough_box(mark: Mark, rng: np.random.Generator) -> tuple[int, int, int, int]
     return int(left), int(top), int(right - left), int(bottom - top)
 
 
-def measure(case: Case, threads: int) -> dict[str, float]:
+def measure(case: Case, threads: int, distance: Distance | None = None) -> dict[str, float]:
     began = time.perf_counter()
     detection = detect(case.marked, threads=threads)
-    solved = solve(case.marked, detection)
+    solved = restore(case.marked, detection, threads=threads)
     spent = time.perf_counter() - began
     there = case.mark.alpha > 0.02
     changed = np.abs(case.mark.over(case.clean).astype(int) - case.clean).max(2) >= 2
@@ -138,7 +142,14 @@ def measure(case: Case, threads: int) -> dict[str, float]:
     added, kept = (p[inside].astype(np.float64) - case.clean[inside] for p in (case.marked, solved.picture))
     left = float((added * kept).sum() / max((added * added).sum(), 1.0))
     box = rough_box(case.mark, np.random.default_rng(7))
-    helped = solve(case.marked, detect(case.marked, threads=threads, hints=Hints(boxes=(box,))))
+    hinted = detect(case.marked, threads=threads, hints=Hints(boxes=(box,)))
+    helped = restore(case.marked, hinted, threads=threads)
+    here = around(inside)
+    seen_far = {
+        f"lpips_{name}": distance(case.clean[here], picture[here])
+        for name, picture in (("telea", telea), ("ours", solved.picture), ("boxed", helped.picture))
+        if distance is not None
+    }
     removed, ours = solved.refused is None, psnr(solved.picture, case.clean, inside)
     return {
         "recall": (seen & visible).sum() / max(1, visible.sum()),
@@ -156,22 +167,45 @@ def measure(case: Case, threads: int) -> dict[str, float]:
         "boxed": psnr(helped.picture, case.clean, inside),
         "boxed_missed": helped.refused is not None,
         "s_mp": spent / (case.clean[..., 0].size / 1e6),
+        **seen_far,
     }
 
 
-def untouched(paths: list[Path], most: float, threads: int) -> list[dict[str, float]]:
+def letterboxed(photo: Picture, rng: np.random.Generator) -> Picture:
+    """The photograph with bars above and below or at both sides: black, white, or a blurred copy of it."""
+    sideways = rng.random() < 0.4
+    upright = np.ascontiguousarray(photo.transpose(1, 0, 2)) if sideways else photo
+    high, wide = upright.shape[:2]
+    bar = int(high * rng.uniform(0.08, 0.3))
+    kind = rng.choice(["black", "white", "copy"])
+    filled = np.full((high + 2 * bar, wide, 3), 255 if kind == "white" else 0, np.uint8)
+    if kind == "copy":
+        scale = len(filled) / high
+        large = cv2.GaussianBlur(cv2.resize(upright, None, fx=scale, fy=scale), (0, 0), 0.03 * high)
+        off = (large.shape[1] - wide) // 2
+        filled = np.ascontiguousarray(large[: len(filled), off : off + wide]).astype(np.uint8)
+    filled[bar : bar + high] = upright
+    return filed(np.ascontiguousarray(filled.transpose(1, 0, 2)) if sideways else filled, 90)
+
+
+def untouched(paths: list[Path], most: float, threads: int, *, bars: bool = False) -> list[dict[str, float]]:
     """Of pictures without a mark: whether and how much they are changed, and whether that is called poor."""
     rows = []
-    for path in paths:
+    for number, path in enumerate(paths):
         picture = opened(path, most)
-        solved = solve(picture, detect(picture, threads=threads))
+        if bars:
+            picture = letterboxed(picture, np.random.default_rng([SEED, number]))
+        solved = restore(picture, detect(picture, threads=threads), threads=threads)
         area = float((solved.picture != picture).any(2).mean() * 100)
         rows.append({"changed": area > 0, "area": area, "unwarned": area > 0 and not solved.poor})
     return rows
 
 
 def figures(
-    rows: dict[str, list[dict[str, float]]], clean: list[dict[str, float]], negatives: list[dict[str, float]]
+    rows: dict[str, list[dict[str, float]]],
+    clean: list[dict[str, float]],
+    negatives: list[dict[str, float]],
+    barred: list[dict[str, float]],
 ) -> dict[str, float]:
     """The flat object that ``--json`` prints."""
     every = [row for group in rows.values() for row in group]
@@ -196,6 +230,7 @@ def figures(
         "negatives_unwarned": 100 * mean("unwarned", negatives),
         "negatives_area": mean("area", negatives),
         "clean_changed": 100 * mean("changed", clean),
+        "letterbox_changed": 100 * mean("changed", barred),
         "bad": len(bad),
         "bad_told": 100 * mean("poor", bad),
         "good_called_poor": 100 * mean("poor", [row for row in every if row["removed"] and not row["bad"]]),
@@ -204,6 +239,9 @@ def figures(
         "s_mp": mean("s_mp"),
         "s_mp_all_over": mean("s_mp", all_over),
     }
+    if "lpips_telea" in every[0]:
+        told["lpips_telea"] = mean("lpips_ours") / mean("lpips_telea")
+        told["boxed_lpips_telea"] = mean("lpips_boxed") / mean("lpips_telea")
     return {name: round(value, 4) for name, value in told.items()}
 
 
@@ -221,17 +259,21 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, default=FOLDER)
     parser.add_argument("--quick", action="store_true", help="two small pictures of each family, a few of the others")
     parser.add_argument("--json", action="store_true", help="print one flat JSON object last")
+    parser.add_argument("--perceptual", type=Path, help="ST-LPIPS, as benchmarks.perceptual writes it")
     parser.add_argument("--threads", type=int, default=2)
     args = parser.parse_args()
     photos, others = pictures_in(args.photos)
     rows: dict[str, list[dict[str, float]]] = {family: [] for family in FAMILIES}
+    distance = None if args.perceptual is None else Distance(args.perceptual)
     for case in cases(photos, quick=args.quick):
-        rows[case.family].append(measure(case, args.threads))
+        rows[case.family].append(measure(case, args.threads, distance))
     step, most = (12, 300_000) if args.quick else (1, 1e9)
     clean = untouched(photos[::step], min(CLEAN_MOST, most), args.threads)
     negatives = untouched(others[::step], min(NEGATIVE_MOST, most), args.threads)
+    chosen = photos[:: max(1, len(photos) // BARS)][: 5 if args.quick else BARS]
+    barred = untouched(chosen, BARRED_MOST, args.threads, bars=True)
     show(rows)
-    told: dict[str, Any] = figures(rows, clean, negatives)
+    told: dict[str, Any] = figures(rows, clean, negatives, barred)
     console.print("  ".join(f"{name} {value}" for name, value in told.items()))
     if args.json:
         print(json.dumps(told))

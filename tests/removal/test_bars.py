@@ -72,3 +72,46 @@ def test_a_product_on_plain_ground_has_no_bars(scene: Picture) -> None:
     cv2.ellipse(inside, (width // 2, height // 2), (width // 4, height // 4), 0, 0, 360, 1, -1)
     picture = np.where(inside[..., None] > 0, scene, np.uint8(250)).astype(np.uint8)
     assert find_bars(picture) == ()
+
+
+def blurred_bars(picture: Picture, *, sides: bool) -> Picture:
+    """The picture over a blurred, larger copy of itself, as players and phones fill a screen of another shape."""
+    upright = picture.transpose(1, 0, 2) if sides else picture
+    height, width = upright.shape[:2]
+    depth = height // 5
+    scale = (height + 2 * depth) / height
+    large = cv2.GaussianBlur(cv2.resize(np.ascontiguousarray(upright), None, fx=scale, fy=scale), (0, 0), 12)
+    off = (large.shape[1] - width) // 2
+    filled = large[: height + 2 * depth, off : off + width].astype(np.uint8)
+    filled[depth : depth + height] = upright
+    return np.ascontiguousarray(filled.transpose(1, 0, 2) if sides else filled)
+
+
+@pytest.fixture(scope="module")
+def leaves() -> Picture:
+    rng = np.random.default_rng(4)
+    coarse = cv2.resize(rng.uniform(20, 230, (12, 16, 3)).astype(np.float32), (400, 300))
+    fine = cv2.GaussianBlur(rng.normal(0, 90, (300, 400)).astype(np.float32), (0, 0), 1.2)
+    picture: Picture = np.clip(coarse + fine[..., None], 0, 255).astype(np.uint8)
+    return picture
+
+
+@pytest.mark.parametrize("sides", [False, True])
+def test_blurred_copies_beside_a_picture_are_bars(leaves: Picture, sides: bool) -> None:
+    picture = blurred_bars(leaves, sides=sides)
+    height, width = picture.shape[:2]
+    bars = find_bars(picture)
+    assert len(bars) == 2
+    depth = (width if sides else height) // 7 + 4
+    for left, top, wide, high in bars:
+        assert abs((wide if sides else high) - depth) <= 2
+        assert (
+            (high == height and left in (0, width - wide)) if sides else (wide == width and top in (0, height - high))
+        )
+    assert find_bars(leaves) == ()
+
+
+def test_a_bar_with_a_word_on_it_is_searched(leaves: Picture) -> None:
+    picture = blurred_bars(leaves, sides=False)
+    cv2.putText(picture, "moss & co", (20, 45), cv2.FONT_HERSHEY_DUPLEX, 1.0, (255, 255, 255), 2, cv2.LINE_AA)
+    assert find_bars(picture) == ()

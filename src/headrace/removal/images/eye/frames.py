@@ -1,5 +1,7 @@
-"""Bars and frames of one colour at the borders of a picture: letterboxes, pillarboxes, passe-partouts. Never a mark."""
+"""Bars and frames at the borders of a picture, of one colour or a blurred copy of it: letterboxes, pillarboxes,
+passe-partouts. Never a mark."""
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +19,11 @@ _MAX_SAMPLES = 512  # pixels of a line
 _MIN_PICTURE_RATIO, _MIN_NEXT_LINES_RATIO = 0.4, 0.05
 _DRAWN_LEVELS, _MIN_DRAWN_PX = 24, 12
 _RINGING_PX = 8  # of compression, beside the picture
+# A blurred copy fills both bars of a pair: about as deep, with far less detail than the picture between them, which
+# begins at one line for most of its length.
+_MAX_BLURRED_DETAIL_LEVELS, _MAX_BLURRED_PEAK_LEVELS, _PEAK_PERCENT = 1.5, 7.0, 99.0
+_MIN_DETAIL_RATIO, _MIN_BLURRED_SHARE, _MAX_DEPTH_RATIO = 2.5, 0.05, 1.4
+_EDGE_LEVELS, _MIN_EDGE_RATIO, _EDGE_REACH_PX = 6, 0.5, 12
 
 
 def find_bars(picture: Picture) -> tuple[Rectangle, ...]:
@@ -25,6 +32,10 @@ def find_bars(picture: Picture) -> tuple[Rectangle, ...]:
     top, bottom = (_depth(each) for each in (picture, picture[::-1]))
     sideways = picture.transpose(1, 0, 2)
     left, right = (_depth(each) for each in (sideways, sideways[::-1]))
+    if not (top or bottom):
+        top, bottom = _blurred_depths(picture)
+    if not (left or right):
+        left, right = _blurred_depths(sideways)
     bars = {
         (0, 0, width, top): top,
         (0, height - bottom, width, bottom): bottom,
@@ -57,6 +68,40 @@ def _depth(lines: NDArray[np.uint8]) -> int:
     if _differs(lines[: max(1, depth - _RINGING_PX)], first, _DRAWN_LEVELS).sum() >= _MIN_DRAWN_PX:
         return 0
     return begin
+
+
+def _blurred_depths(lines: NDArray[np.uint8]) -> tuple[int, int]:
+    """How many lines from each end on show a blurred copy of the picture, with the margin; 0 for no such pair."""
+    step = max(1, lines.shape[1] // _MAX_SAMPLES)
+    # Rows of samples, not single ones: detail is what differs from one pixel to the next.
+    shown = lines if step == 1 else lines[:, : lines.shape[1] // 2]
+    grey = np.ascontiguousarray(shown).mean(2, dtype=np.float32)
+    across = np.abs(grey[:, 2:] - 2 * grey[:, 1:-1] + grey[:, :-2])
+    if across.shape[1] == 0:
+        return 0, 0
+    detail = cv2.blur(across.mean(1, keepdims=True), (1, 3))[:, 0]
+    calm = detail <= _MAX_BLURRED_DETAIL_LEVELS
+    depths = [_edge_of(*each) for each in ((grey, calm), (grey[::-1], calm[::-1]))]
+    least = max(_MARGIN_PX, _MIN_BLURRED_SHARE * len(lines))
+    if min(depths) < least or max(depths) > min(_MAX_SHARE * len(lines), _MAX_DEPTH_RATIO * min(depths)):
+        return 0, 0
+    inside = float(detail[depths[0] : len(lines) - depths[1]].mean())
+    for marks, profile, depth in ((across, detail, depths[0]), (across[::-1], detail[::-1], depths[1])):
+        bar = slice(0, max(1, depth - _RINGING_PX))
+        if np.percentile(marks[bar], _PEAK_PERCENT) > _MAX_BLURRED_PEAK_LEVELS:
+            return 0, 0  # something is drawn on it
+        if inside < _MIN_DETAIL_RATIO * max(float(profile[bar].mean()), 0.1):
+            return 0, 0
+    return depths[0] + _MARGIN_PX, depths[1] + _MARGIN_PX
+
+
+def _edge_of(grey: NDArray[np.float32], calm: NDArray[np.bool_]) -> int:
+    """The line at which a picture begins behind calm ones: most of its pixels differ from the line before; 0 for none."""
+    reach = (len(calm) if calm.all() else int(np.argmin(calm))) + _EDGE_REACH_PX
+    steps = (np.abs(np.diff(grey[: reach + 1], axis=0)) >= _EDGE_LEVELS).mean(1)
+    if len(steps) == 0 or steps.max() < _MIN_EDGE_RATIO:
+        return 0
+    return int(steps.argmax()) + 1
 
 
 def _differs(pixels: NDArray[np.uint8], colour: NDArray[np.float32], levels: int) -> NDArray[np.bool_]:
