@@ -109,6 +109,22 @@ def test_the_report_says_where_the_pixels_come_from(
     assert Report(facts, refused=None if removed else FailureCode.MARK_REMAINS).method is method
 
 
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_clips_order_says_whether_a_poor_result_is_accepted(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accepted: bool
+) -> None:
+    ordered: list[Order] = []
+
+    def carry_out(order: Order, **_: object) -> Report:
+        ordered.append(order)
+        return Report(refused=FailureCode.NO_MARK, reason="nothing")
+
+    monkeypatch.setattr(runner, "carry_out", carry_out)
+    (tmp_path / "clip.mp4").write_bytes(b"\0\0\0\x20ftypisom\0\0\2\0isomiso2avc1mp41")
+    call("remove", "clip.mp4", *(["--accept-poor"] if accepted else []))
+    assert [order.accept_poor for order in ordered] == [accepted]
+
+
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGTERM, signal.SIGHUP))]
 )

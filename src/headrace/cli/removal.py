@@ -110,6 +110,7 @@ def remove(
         pages=options.page_ranges(pages),
         password=options.read_password(password_file),
         break_signature=break_signature,
+        accept_poor=accept_poor,
         least_score=least_score,
         strength=strength,
         codec=codec,

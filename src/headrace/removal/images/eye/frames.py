@@ -96,7 +96,7 @@ def _blurred_depths(lines: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def _edge_of(grey: NDArray[np.float32], calm: NDArray[np.bool_]) -> int:
-    """The line at which a picture begins behind calm ones: most of its pixels differ from the line before; 0 for none."""
+    """The line at which a picture begins behind calm ones: most pixels differ from the line before; 0 for none."""
     reach = (len(calm) if calm.all() else int(np.argmin(calm))) + _EDGE_REACH_PX
     steps = (np.abs(np.diff(grey[: reach + 1], axis=0)) >= _EDGE_LEVELS).mean(1)
     if len(steps) == 0 or steps.max() < _MIN_EDGE_RATIO:
