@@ -12,8 +12,11 @@ from typing import Generic, TypeVar
 from headrace.database import Row, Tx
 from headrace.sql import Mark, Where
 
-ROWS, STATEMENTS = 5000, 3
+ROWS, STATEMENTS = 5000, 2
 MIN_ROWS = 200  # of each walk, if many are merged
+# Otherwise the planner may read and sort all rows of a user or an endpoint, where the table is small or it takes the
+# average for them.
+IN_INDEX_ORDER = "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off"
 
 Item = TypeVar("Item")
 

@@ -124,6 +124,8 @@ def list_statement(wanted: Filter, older_than: Mark | None, limit: int) -> tuple
 
 async def list_assets(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> walks.Found[Asset]:
     """Newest first."""
+    if wanted.sha256 is None:
+        await tx.execute(walks.IN_INDEX_ORDER)
     return await walks.walk(
         tx,
         lambda mark, limit: list_statement(wanted, mark, limit),

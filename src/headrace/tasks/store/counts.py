@@ -7,7 +7,7 @@ from headrace.database import Tx
 from headrace.sql import Where
 from headrace.tasks.store.tasks import Filter
 
-COUNT_WALK = 15_000  # rows that a count reads; an index alone is read up to the bound of the count
+COUNT_WALK = 10_000  # rows that a count reads; an index alone is read up to the bound of the count
 MAX_DELETED = 2_000  # deleted rows that a count reads beside an index; the purge leaves few
 
 

@@ -76,9 +76,6 @@ WITH RECURSIVE halving AS (
 )
 SELECT low FROM halving WHERE low >= high
 """
-# How many attempts an endpoint has is not known when the statement is planned. With the average, all of its attempts
-# would be read and sorted for one page.
-IN_INDEX_ORDER = "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_seqscan = off"
 MAX_OPEN = timedelta(hours=1)  # how long a transaction that writes deliveries may have been open
 _MAX_CLOCK_SKEW = timedelta(days=1)  # of the programs that made the ids
 _ORDER = "id DESC"
@@ -98,12 +95,11 @@ async def list_deliveries(
     if endpoints == []:
         return walks.Found([])
     chosen = Chosen(wanted, endpoints, *await _ids_of_times(tx, wanted))
-    if wanted.status is not None and (endpoints is not None or wanted.status in _OPEN):
+    await tx.execute(walks.IN_INDEX_ORDER)
+    if wanted.status in _RARE and (endpoints is not None or wanted.status in _OPEN):
         few = await _list_few(tx, chosen, older_than=older_than, limit=limit)
         if few is not None:
             return walks.Found(few)
-    if endpoints is not None:
-        await tx.execute(IN_INDEX_ORDER)
     return await walks.walk(
         tx,
         lambda mark, limit: list_statement(chosen, mark, limit),
@@ -181,6 +177,7 @@ def list_statement(chosen: Chosen, mark: Mark | None, limit: int) -> tuple[str, 
 
 
 _OPEN = (DeliveryStatus.PENDING, DeliveryStatus.FAILED, DeliveryStatus.RETRYING)  # of idx_webhook_deliveries_due
+_RARE = (*_OPEN, DeliveryStatus.DEAD)
 
 
 async def _list_few(tx: Tx, chosen: Chosen, *, older_than: Mark | None, limit: int) -> list[Delivery] | None:
