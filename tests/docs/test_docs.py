@@ -40,7 +40,7 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _RUN = re.compile(r"^```sh run\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 _NOT_A_SETTING = re.compile(
-    r"HEADRACE_(CONFIG|SECRETS_DIR|SKIP_CONSOLE|SKIP_INPAINTER|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|TEST_\w+)"
+    r"HEADRACE_(CONFIG|SECRETS_DIR|SKIP_CONSOLE|SKIP_WEIGHTS|URL|API_KEY|PROFILE|LOCK_FENCE|LOCK_TOKEN|TEST_\w+)"
 )
 
 

@@ -67,7 +67,7 @@ def installed(make_folder: MakeFolder) -> Path:
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     made = subprocess.run(
         [*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT],
-        env=environment({"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_INPAINTER": "1"}),
+        env=environment({"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_WEIGHTS": "1"}),
         capture_output=True,
         text=True,
         check=False,

@@ -176,7 +176,7 @@ def previous(make_folder: MakeFolder) -> Path:
     made = subprocess.run(
         ["scripts/setup", "light"],
         cwd=tree,
-        env=environment({"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_INPAINTER": "1"}),
+        env=environment({"HEADRACE_SKIP_CONSOLE": "1", "HEADRACE_SKIP_WEIGHTS": "1"}),
         capture_output=True,
         text=True,
         check=False,

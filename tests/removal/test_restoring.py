@@ -20,7 +20,7 @@ from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 from tests.e2e.program import HEADRACE, environment
 
 needs_inpainter = pytest.mark.skipif(
-    not inpainting.is_available(), reason="the inpainter's weights are not here: scripts/inpainter fetches them"
+    not inpainting.is_available(), reason="the inpainter's weights are not here: scripts/weights fetches them"
 )
 
 

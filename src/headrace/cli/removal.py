@@ -95,6 +95,10 @@ def remove(
     accept_poor: Annotated[
         bool, typer.Option("--accept-poor", help="Accept a poor result: report it, but exit with 0.")
     ] = False,
+    ai_label_reason: Annotated[
+        str | None,
+        typer.Option(metavar="REASON", help="The lawful reason to take off a label that says that AI made the file."),
+    ] = None,
     force: options.Force = False,
     threads: options.Threads = 2,
     json: Json = False,
@@ -111,6 +115,7 @@ def remove(
         password=options.read_password(password_file),
         break_signature=break_signature,
         accept_poor=accept_poor,
+        ai_label_reason=options.label_reason(ai_label_reason),
         least_score=least_score,
         strength=strength,
         codec=codec,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from headrace.removal.ai_labels import MIN_REASON_LETTERS
 from headrace.removal.errors import TargetUnusable
 from headrace.removal.order import END_SECONDS, MAX_SIDE, Codec, FrameHint, Hint, Order, Rectangle
 
@@ -130,6 +131,14 @@ def read_password(file: Path | None) -> str | None:
         return file.read_text().partition("\n")[0].rstrip("\r")
     except (OSError, UnicodeDecodeError) as exc:
         raise typer.BadParameter(f"{file} cannot be read: {exc}", param_hint="--password-file") from exc
+
+
+def label_reason(text: str | None) -> str | None:
+    if text is not None and len(text.strip()) < MIN_REASON_LETTERS:
+        raise typer.BadParameter(
+            f"say in {MIN_REASON_LETTERS} letters or more why this is lawful", param_hint="--ai-label-reason"
+        )
+    return text
 
 
 def page_ranges(text: str | None) -> tuple[tuple[int, int], ...]:

@@ -28,6 +28,7 @@ class NewRemoval:
     pages: Sequence[tuple[int, int]] = ()
     break_signature: bool = False
     accept_poor: bool = False
+    ai_label_reason: str | None = None
     title: str | None = None
     same_mark: bool = False
     password: str | None = field(default=None, repr=False)

@@ -35,6 +35,8 @@ _MESSAGES = {
     "(--mask). If several pictures carry it, give them together with --same-mark.",
     FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
     "then name it with `--only`, or draw a box around it (--box).",
+    FailureCode.AI_LABEL: "The mark is a label that says that AI made the picture. Such labels stay: the law of some "
+    "countries asks for them. Name the other marks with --only, or give a lawful reason (--ai-label-reason).",
     FailureCode.MARK_REMAINS: "The mark could not be taken off without leaving a trace. Draw it (--mask).",
 }
 _NO_MARK_THERE = (

@@ -22,6 +22,8 @@ MESSAGES: dict[FailureCode, str] = {
     FailureCode.NO_MARK: "No mark was found. If there is one, say where it is: order MANUAL with a box around it.",
     FailureCode.NEEDS_REVIEW: "There may be a mark, but it is not certain: order MANUAL and name the candidates, "
     "or draw a box around it.",
+    FailureCode.AI_LABEL: "The mark is a label that says that AI made the picture. Such labels stay: the law of some "
+    "countries asks for them. Name the other marks by their numbers, or give a lawful reason as `ai_label_reason`.",
     FailureCode.MARK_REMAINS: "The mark could not be taken off: traces of it would stay. Draw it as a mask, or a box.",
     FailureCode.MARK_MOVES: "The mark moves, or jumps from place to place, and traces of it would stay. Order MANUAL "
     "with a box for each place, and its seconds.",

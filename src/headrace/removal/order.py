@@ -48,6 +48,7 @@ class FailureCode(StrEnum):
 
     NO_MARK = "NO_MARK"
     NEEDS_REVIEW = "NEEDS_REVIEW"
+    AI_LABEL = "AI_LABEL"
     MARK_REMAINS = "MARK_REMAINS"
     MARK_MOVES = "MARK_MOVES"
     MARK_WIDE = "MARK_WIDE"
@@ -138,6 +139,7 @@ class RemovalOrder(BaseModel):
     pages: list[Span] = []
     break_signature: bool = False
     accept_poor: bool = False
+    ai_label_reason: str | None = None
     frames: Annotated[int, Field(ge=1)] = 1  # more than one: an animation
     batch_id: str | None = None  # of the order whose pictures all have the same mark
 
@@ -161,6 +163,7 @@ class Order:
     password: str | None = field(default=None, repr=False)
     break_signature: bool = False
     accept_poor: bool = False
+    ai_label_reason: str | None = None  # why a label of an AI picture may be taken off
     least_score: float = 0.5  # regions of a picture with less stay, unless they are named
     strength: float = 1.0  # how much of the change to a picture is made
     codec: Codec = Codec.AUTO

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from headrace.removal.ai_labels import withhold
 from headrace.removal.order import Progress, Stage, StageOrder
 from headrace.removal.report import Report
 
@@ -48,4 +49,5 @@ def run(order: StageOrder, progress: Progress) -> Report:
         Stage.INPAINTING: stages.inpaint,
         Stage.PACKAGING: stages.package,
     }
-    return by_stage[order.stage](order, progress)
+    report = by_stage[order.stage](order, progress)
+    return withhold(order.order, report) if order.stage is Stage.DETECTING else report

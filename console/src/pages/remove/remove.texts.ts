@@ -225,6 +225,8 @@ export const removalTexts = texts(
     NEEDS_REVIEW: "There may be a mark, but you must say so: choose what it is from the list, or show where it is.",
     MARK_REMAINS: "Traces of the mark would stay. Mark it more closely and try again.",
     MARK_MOVES: "The mark moves or jumps, and traces of it would stay. Show each place it is in, and when.",
+    AI_LABEL:
+      "The mark is a label that says that AI made the picture. Such labels stay: the law of some countries asks for them.",
     MARK_WIDE: "The mark covers much of the picture, and traces of it would stay. Paint over it and try again.",
     POOR_RESULT:
       "The result would be poor and is held back. Mark it more closely, or look at it below and take it as it is.",
@@ -350,6 +352,7 @@ export const removalTexts = texts(
     NEEDS_REVIEW: "可能有水印，但需要您确认：请从列表中选择哪些是水印，或标出位置。",
     MARK_REMAINS: "会残留水印痕迹。请标得更精确后重试。",
     MARK_MOVES: "水印会移动或跳动，会残留痕迹。请标出它出现的每个位置和时间。",
+    AI_LABEL: "该标记是 AI 生成内容标识。部分国家和地区的法律要求保留此类标识，因此不予去除。",
     MARK_WIDE: "水印覆盖了画面的大部分，会残留痕迹。请将其涂抹后重试。",
     POOR_RESULT: "结果可能不理想，暂未提供。请标得更精确，或查看下方效果后按现状接受。",
     DAMAGED: "结果会改动没有水印的地方，暂未提供。",

@@ -690,8 +690,8 @@ class Removal(RemovalState):
     """0 to 100."""
     eta_seconds: int | None = None
     error_code: str | None = None
-    """Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `MARK_REMAINS`, `MARK_MOVES`, `MARK_WIDE`, `POOR_RESULT`, `DAMAGED`,
-    `UNREADABLE` and others. Nothing of it is charged.
+    """Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `AI_LABEL`, `MARK_REMAINS`, `MARK_MOVES`, `MARK_WIDE`,
+    `POOR_RESULT`, `DAMAGED`, `UNREADABLE` and others. Nothing of it is charged.
     """
     error_message: str | None = None
     created_at: datetime

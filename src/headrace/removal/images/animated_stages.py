@@ -31,6 +31,7 @@ from headrace.removal.images.stages import (
     mark_of,
     refused,
     wanted_of,
+    with_label_texts,
     with_verdict,
 )
 from headrace.removal.images.views import matte_file
@@ -81,7 +82,7 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     facts = {"score": round(detection.score, 4), "covered": round(detection.covered, 6), "repeated": detection.repeated}
     if chosen.regions:
         detection_file.save(chosen, order.path(Names.DETECTION))
-    return Report(facts, candidates, [] if code else [Names.DETECTION], code)
+    return Report(facts, with_label_texts(frame, candidates), [] if code else [Names.DETECTION], code)
 
 
 def inpaint(order: StageOrder, progress: Progress) -> Report:

@@ -1,7 +1,7 @@
 """A second way to fill in what lies under a mark: a network that continues the picture around it.
 
 The solver computes what shines through and spans a membrane over the rest; the network (MI-GAN) invents structure. It
-is an optional file that ``scripts/inpainter`` fetches: without it the solver's result is the only one.
+is an optional file that ``scripts/weights`` fetches: without it the solver's result is the only one.
 """
 
 import functools

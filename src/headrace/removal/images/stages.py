@@ -2,6 +2,7 @@
 
 import errno
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headrace.removal.ai_labels import is_ai_label
 from headrace.removal.errors import HintUnusable, PictureUnreadable
-from headrace.removal.images import formats, shared_stages
+from headrace.removal.images import formats, reading, shared_stages
 from headrace.removal.images.comparison import blended, read_mask, save_crops, save_unpaid
 from headrace.removal.images.eye import detecting, detection_file
 from headrace.removal.images.eye.hinting import Hints
@@ -39,6 +41,7 @@ MIN_LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 LOSSLESS_FORMATS = ("png", "tiff")
 MARGIN_PX = 16  # more than the blur of ``residue`` reaches
 STRIP_ROWS = 512
+_MAX_READ_CANDIDATES = 12
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -53,6 +56,23 @@ def prepare(order: StageOrder, progress: Progress) -> Report:
 
 def detect(order: StageOrder, progress: Progress) -> Report:
     picture, _ = _read(order)
+    report = _detect(order, picture, progress)
+    return replace(report, candidates=with_label_texts(picture, report.candidates))
+
+
+def with_label_texts(picture: Picture, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The candidates, with the text of those that are labels of AI pictures."""
+    if not reading.is_available():
+        return candidates
+    read = (_label_text(picture, each) for each in candidates[:_MAX_READ_CANDIDATES])
+    return tuple(each if text is None else replace(each, text=text) for each, text in zip_longest(candidates, read))
+
+
+def _label_text(picture: Picture, candidate: Candidate) -> str | None:
+    return next((text for text in reading.read_line(picture, candidate.box) if is_ai_label(text)), None)
+
+
+def _detect(order: StageOrder, picture: Picture, progress: Progress) -> Report:
     hints = hints_of(order, picture)
     progress(10)
     if order.same_mark:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from headrace.assets.schemas import AssetOut
 from headrace.edge.text import Line, Text
+from headrace.removal.ai_labels import MIN_REASON_LETTERS
 from headrace.removal.order import Hint, Mode, Quality, Span
 from headrace.removal.service.orders.model import Rights, RightsBasis, Wanted
 from headrace.removal.service.orders.returning import returnable_until
@@ -87,6 +88,14 @@ class QuoteIn(_Body):
         False
     )
 
+    ai_label_reason: Annotated[
+        Annotated[Line, Field(min_length=MIN_REASON_LETTERS, max_length=500)] | None,
+        Field(
+            description="The lawful reason to take off a label that says that AI made the file. Without it, such a "
+            "label is refused (`AI_LABEL`); it is kept with the order and in the audit trail."
+        ),
+    ] = None
+
     password: Password = None
     same_mark: Annotated[
         bool,
@@ -100,7 +109,8 @@ class QuoteIn(_Body):
     def wanted(self) -> Wanted:
         return Wanted(
             self.quality, self.mode, self.output_format, self.hints, self.mask_asset_id, self.candidates, self.pages,
-            self.break_signature, self.accept_poor, password=_plain(self.password), same_mark=self.same_mark,
+            self.break_signature, self.accept_poor, ai_label_reason=self.ai_label_reason,
+            password=_plain(self.password), same_mark=self.same_mark,
         )  # fmt: skip
 
 
@@ -214,7 +224,7 @@ class RemovalItemOut(BaseModel):
     progress: int = Field(description="0 to 100.", examples=[40])
     eta_seconds: int | None
     error_code: str | None = Field(
-        description="Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `MARK_REMAINS`, `MARK_MOVES`, `MARK_WIDE`, "
+        description="Why it failed: `NO_MARK`, `NEEDS_REVIEW`, `AI_LABEL`, `MARK_REMAINS`, `MARK_MOVES`, `MARK_WIDE`, "
         "`POOR_RESULT`, `DAMAGED`, `UNREADABLE` and others. Nothing of it is charged.",
         examples=[None],
     )

@@ -343,6 +343,7 @@ class _Job:
             password=self.password,
             break_signature=order.break_signature,
             accept_poor=order.accept_poor,
+            ai_label_reason=order.ai_label_reason,
         )
 
     async def _need_converted(self) -> None:

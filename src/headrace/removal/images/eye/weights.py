@@ -30,9 +30,17 @@ PLANES_COUNT = 6
 REFINER = Model(_HERE / "refiner.onnx", "8d88af75feec6ca4a13e38db9f6cb46f60c0ad82f57c44fd4a90f4e832816339", 8)
 
 # From a picture and what is known of it (bytes, 1 3 H W and 1 1 H W) to the picture with the rest drawn: MI-GAN's
-# pipeline as its authors publish it. Not in git: scripts/inpainter fetches it, and without it nothing is drawn.
+# pipeline as its authors publish it. Not in git: scripts/weights fetches it, and without it nothing is drawn.
 INPAINTER = Model(
     _HERE.parent / "inpainter" / "migan.onnx", "6f1f3530a1a2324b19752018ce756088b07973cda8d7d890034ace5c8a48c40b", 1
+)
+# From a line of text (3 48 W, -1 to 1) to the probabilities of characters along it, and these characters. Not in git
+# either; without them no mark has a text.
+READER = Model(
+    _HERE.parent / "reader" / "recognizer.onnx", "06b3e6af6c59a1ba5d53790ed8c2e4b2de389870b6cf5a97f349f3412cb269c0", 1
+)
+CHARACTERS = Model(
+    _HERE.parent / "reader" / "characters.txt", "28b2362ad4ab2dc38769aa72feb535e3a9ddb3fd2a7585a05920e6393b1dc7f7", 1
 )
 
 _loading = threading.Lock()
@@ -45,7 +53,7 @@ def _session(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
 
 @functools.cache
 def _load(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
-    content = _checked(model)
+    content = read(model)
     options = onnxruntime.SessionOptions()
     # Sums have another order on another number of threads: it is always two, so that the answer is the same everywhere.
     options.intra_op_num_threads = 2
@@ -58,7 +66,8 @@ def _load(model: Model, frugal: bool) -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
-def _checked(model: Model) -> bytes:
+def read(model: Model) -> bytes:
+    """The content of the file; ``ModelDamaged`` if it is not the one of this release."""
     try:
         content = model.file.read_bytes()
     except OSError as exc:

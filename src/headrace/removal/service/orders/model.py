@@ -38,6 +38,7 @@ class Wanted:
     pages: Sequence[Span] = ()
     break_signature: bool = False
     accept_poor: bool = False
+    ai_label_reason: str | None = None
     title: str | None = None
     password: str | None = field(default=None, repr=False)  # of documents that are locked
     unlocked: Mapping[str, int] = field(default_factory=dict)  # pages of the files that it opens, by their ids

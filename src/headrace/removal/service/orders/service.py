@@ -185,6 +185,8 @@ async def _place(
         media=Media(asset.id, wanted.quality, wanted.mode, priced.output_format),
     )
     declared = {"asset_id": asset.id, "sha256": asset.sha256, "rights": str(rights.basis)}
+    if wanted.ai_label_reason is not None:
+        declared["ai_label_reason"] = wanted.ai_label_reason
     task = await tasks_service.submit_task(tx, tasks, caller, spec, data=declared)
     who = caller.who
     await store.insert(
@@ -212,6 +214,8 @@ def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dic
     special: dict[str, Any] = {"frames": frames} if frames > 1 else {}
     if wanted.same_mark:
         special["batch_id"] = batch_id
+    if wanted.ai_label_reason is not None:
+        special["ai_label_reason"] = wanted.ai_label_reason
     return RemovalOrder(
         asset_id=asset.id,
         sha256=asset.sha256,
@@ -227,4 +231,4 @@ def _payload(priced: Priced, wanted: Wanted, batch_id: str | None = None) -> dic
         break_signature=wanted.break_signature,
         accept_poor=wanted.accept_poor,
         **special,
-    ).model_dump(mode="json", exclude={"frames", "batch_id"} - special.keys())
+    ).model_dump(mode="json", exclude={"frames", "batch_id", "ai_label_reason"} - special.keys())
