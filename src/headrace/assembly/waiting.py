@@ -1,11 +1,11 @@
-"""Waiting for a database that restarts: a process that starts at that moment fares as one that runs already."""
+"""Waits for a database that restarts or is overloaded: a role that starts at that moment waits like a running one."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from headrace.database_errors import DatabaseUnavailable
+from headrace.database_errors import DatabaseBusy, DatabaseUnavailable
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ async def until_reachable(ask: Callable[[], Awaitable[T]], *, notify: Callable[[
     while True:
         try:
             return await ask()
-        except DatabaseUnavailable as exc:
+        except (DatabaseUnavailable, DatabaseBusy) as exc:
             if time.monotonic() >= say_at:
                 notify(f"{exc.message} Waiting for it; Ctrl-C ends this.")
                 say_at = time.monotonic() + _SAY_EVERY_S

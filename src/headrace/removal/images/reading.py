@@ -16,8 +16,8 @@ from headrace.removal.report import Box
 
 _LINE_PX = 48  # the height that the network was trained on
 _MAX_WIDTH_PX = 1600
-# Of the mark's height, around it: letters must not touch the edge. A box that a person drew has room of its own.
-_MARGIN_RATIOS = (0.15, -0.1)
+# Around the mark, of its height: letters must not touch the edge. A box that a person drew has room of its own.
+_MARGINS_TO_HEIGHT_RATIO = (0.15, -0.1)
 _MAX_LINE_ASPECT = 40.0
 _MIN_LINE_ASPECT = 0.8
 _CLIPPED_RATIO = 0.02  # of the darkest and of the brightest pixels
@@ -33,7 +33,7 @@ def read_line(picture: Picture, box: Box) -> tuple[str, ...]:
     """What is read in this box, in several ways; empty where no line of text fits its shape."""
     if not _MIN_LINE_ASPECT <= box.width / max(1, box.height) <= _MAX_LINE_ASPECT:
         return ()
-    crops = [crop for ratio in _MARGIN_RATIOS if (crop := _crop(picture, box, ratio)).size]
+    crops = [crop for ratio in _MARGINS_TO_HEIGHT_RATIO if (crop := _crop(picture, box, ratio)).size]
     return tuple(_recognize(each) for crop in crops for each in (crop, _stretched(crop)))
 
 
