@@ -15,6 +15,7 @@ from typing import Any
 import asyncpg
 import httpx2
 from pydantic import SecretStr
+from rich.console import Console
 from rich.table import Table
 from starlette.types import Receive, Scope, Send
 
@@ -41,6 +42,7 @@ SMALL = 10_000
 # Below these a case is as good as any: both sides of a ratio count as at least so much.
 FLOOR_MS = 5.0
 FLOOR_ROWS = SMALL
+TABLE_WIDTH = 180  # columns
 TARGETS: Targets = {
     "list_growth": (f"largest ratio of p95s, each at least {FLOOR_MS:g} ms", -3),
     "list_growth_rows": (f"largest ratio of rows read, each at least {FLOOR_ROWS:,}", -3),
@@ -290,7 +292,7 @@ def print_cases(found: Sequence[Found]) -> None:
             f"{each.rows_growth:.1f}",
             f"{each.small.blocks:,} {each.large.blocks:,}",
         )
-    console.print(table)
+    Console(stderr=True, width=TABLE_WIDTH).print(table)
 
 
 async def _copy(url: str, name: str) -> str:

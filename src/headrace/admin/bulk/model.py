@@ -10,7 +10,7 @@ from headrace.sql import Mark
 from headrace.tasks.model import ENDS, TaskStatus
 
 TYPE = "headrace.bulk"
-MOST_COUNTED = 30_000  # counting ends here: the exact number of millions helps no decision
+MOST_COUNTED = 25_000  # counting ends here: the exact number of millions helps no decision
 MAX_NAMED = 1000
 
 
