@@ -1,33 +1,21 @@
-import { Button, Center, Loader, MantineProvider, Stack, Text } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
+import { Center, Loader, MantineProvider, Stack, Text } from "@mantine/core";
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { Component, lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { BrowserRouter, Navigate, Route, Routes, useLocation } from "react-router";
 import { ApiError } from "./api";
 import { isLost, subscribe } from "./api/connection";
-import { ConfirmProvider, commonTexts, Loading, Page, ProblemAlert } from "./components";
+import { commonTexts } from "./components";
 import { useText } from "./i18n";
-import { useNotificationStream } from "./live/notifications";
 import { LoginPage, RegisterPage } from "./session/Entrance";
-import { ExpiredDialog } from "./session/ExpiredDialog";
-import { ConfirmEmailPage, ForgotPage, ResetPage } from "./session/Recovery";
-import { load, useMe, useSession } from "./session/store";
-import { NotFound } from "./shell/NotFound";
-import { Shell } from "./shell/Shell";
+import { load, useSession } from "./session/store";
 import { nonce } from "./theme/nonce";
 import { theme } from "./theme/theme";
 
-const RemovePage = lazy(() => import("./pages/remove/RemovePage"));
-const RemovalPage = lazy(() => import("./pages/remove/RemovalPage"));
-const BatchPage = lazy(() => import("./pages/remove/BatchPage"));
-const TasksPage = lazy(() => import("./pages/tasks/TasksPage"));
-const TaskPage = lazy(() => import("./pages/tasks/TaskPage"));
-const UsagePage = lazy(() => import("./pages/usage/UsagePage"));
-const WebhooksPage = lazy(() => import("./pages/webhooks/WebhooksPage"));
-const EndpointPage = lazy(() => import("./pages/webhooks/EndpointPage"));
-const NotificationsPage = lazy(() => import("./pages/notifications/NotificationsPage"));
-const AccountPage = lazy(() => import("./pages/account/AccountPage"));
-const OperatorRoutes = lazy(() => import("./operators/OperatorRoutes"));
+const SignedIn = lazy(() => import("./SignedIn"));
+const ConfirmEmailPage = lazy(async () => ({ default: (await import("./session/Recovery")).ConfirmEmailPage }));
+const ForgotPage = lazy(async () => ({ default: (await import("./session/Recovery")).ForgotPage }));
+const ResetPage = lazy(async () => ({ default: (await import("./session/Recovery")).ResetPage }));
+const Toasts = lazy(() => import("./Toasts"));
 
 function makeQueries(): QueryClient {
   return new QueryClient({
@@ -53,13 +41,14 @@ export function App() {
   return (
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={nonce}>
       <QueryClientProvider client={queries}>
-        <Notifications position="bottom-right" />
-        <ConfirmProvider>
-          <BrowserRouter>
+        <Suspense>
+          <Toasts />
+        </Suspense>
+        <BrowserRouter>
+          <Suspense>
             <Everything />
-          </BrowserRouter>
-          <ExpiredDialog />
-        </ConfirmProvider>
+          </Suspense>
+        </BrowserRouter>
       </QueryClientProvider>
     </MantineProvider>
   );
@@ -105,68 +94,4 @@ function Opening() {
       </Stack>
     </Center>
   ) : null;
-}
-
-function SignedIn() {
-  useNotificationStream();
-  const { user } = useMe();
-  const { pathname } = useLocation();
-  return (
-    <Shell>
-      <Boundary key={pathname}>
-        <Suspense fallback={<Loading />}>
-          <Routes>
-            <Route path="/" element={<Navigate to="/remove" replace />} />
-            <Route path="/login" element={<Return />} />
-            <Route path="/register" element={<Return />} />
-            <Route path="/forgot-password" element={<Navigate to="/account" replace />} />
-            <Route path="/remove" element={<RemovePage />} />
-            <Route path="/remove/:taskId" element={<RemovalPage />} />
-            <Route path="/remove/batch/:batch" element={<BatchPage />} />
-            <Route path="/tasks" element={<TasksPage />} />
-            <Route path="/tasks/:taskId" element={<TaskPage />} />
-            <Route path="/usage" element={<UsagePage />} />
-            <Route path="/webhooks" element={<WebhooksPage />} />
-            <Route path="/webhooks/:endpointId" element={<EndpointPage />} />
-            <Route path="/notifications" element={<NotificationsPage />} />
-            <Route path="/account" element={<AccountPage />} />
-            {user.role === "ADMIN" && <Route path="/operators/*" element={<OperatorRoutes />} />}
-            <Route path="*" element={<NotFound />} />
-          </Routes>
-        </Suspense>
-      </Boundary>
-    </Shell>
-  );
-}
-
-/** After signing in, continue to the requested page; only within this site. */
-function Return() {
-  const { search } = useLocation();
-  const to = new URLSearchParams(search).get("to") ?? "/";
-  return <Navigate to={/^\/(?![/\\])/.test(to) ? to : "/"} replace />;
-}
-
-/** A page that breaks leaves the rest standing. */
-class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
-  override state: { error: unknown } = { error: null };
-
-  static getDerivedStateFromError(error: unknown) {
-    return { error };
-  }
-
-  override render() {
-    return this.state.error === null ? this.props.children : <Broken error={this.state.error} />;
-  }
-}
-
-function Broken({ error }: { error: unknown }) {
-  const t = useText(commonTexts);
-  return (
-    <Page title={t("pageFailed")} text={t("pageFailedText")}>
-      <Stack align="flex-start">
-        <ProblemAlert error={error} />
-        <Button onClick={() => location.reload()}>{t("reload")}</Button>
-      </Stack>
-    </Page>
-  );
 }

@@ -1,5 +1,4 @@
-import "@mantine/core/styles.layer.css";
-import "@mantine/notifications/styles.layer.css";
+import "./theme/styles";
 import "./theme/tokens.css";
 import "./theme/nonce";
 import { createRoot } from "react-dom/client";

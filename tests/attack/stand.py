@@ -115,7 +115,12 @@ async def _forgotten(_world: World) -> Sent:
     return Sent(body={"login": "ada"})
 
 
+async def _named_users(world: World) -> Sent:
+    return Sent(query={"user_id": (await world.user())["id"]})
+
+
 MORE_RECIPES = {
+    "GET /v1/admin/users/names": _named_users,
     "POST /v1/auth/password/forgot": _forgotten,
     "GET /v1/tasks/bulk/{task_id}": _bulk,
     "POST /v1/locks/renew": _locked,

@@ -157,6 +157,8 @@ REASONS = {
     "POST /v1/admin/audit/verify": "`headrace audit verify` also reads archived months, which needs the machine",
     "GET /v1/admin/changes": "a stream for the console's lists",
     "GET /v1/admin/ledger/verification": "`headrace ledger verify` verifies now; `headrace doctor` reads the last",
+    "GET /v1/admin/failures": "for the console; `headrace tasks list --status FAILED` lists the tasks",
+    "GET /v1/admin/users/names": "for the console, whose lists show ids; `headrace users list` has names",
     "GET /v1/admin/overview": "`headrace doctor`, `stats`, `queues list` and `workers` show its parts",
     "GET /v1/admin/settings": "`headrace settings show` shows those of this machine",
     "GET /v1/api-keys/{api_key_id}": "`headrace keys list` shows the same of each",

@@ -24,6 +24,8 @@ _DOWNLOADS = "for spreadsheets and browsers; `{}` gives the same to programs"
 REASONS = {
     "follow_changes": "a stream for the console's lists",
     "get_views": _CONSOLE,
+    "get_user_names": _CONSOLE,
+    "list_failures": _CONSOLE,
     "set_views": _CONSOLE,
     "read_page": _CONSOLE,
     "read_preview": _CONSOLE,

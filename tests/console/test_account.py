@@ -75,6 +75,7 @@ def test_a_second_factor_is_turned_on_asked_for_and_turned_off(page: Page, perso
     page.get_by_role("dialog").get_by_role("button", name="Close").first.click()
     page.get_by_role("button", name="Account").click()
     page.get_by_role("menuitem", name="Sign out").click()
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     sign_in(page, person.name, PASSWORD)
     field = page.get_by_label("Code from your authenticator app")
     expect(field).to_be_focused()

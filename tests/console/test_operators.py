@@ -19,6 +19,7 @@ PAGES = (
         "tasks",
         "tasks/new",
         "tasks/bulk",
+        "tasks/failures",
         "queues",
         "workers",
         "schedules",
@@ -26,7 +27,7 @@ PAGES = (
         "runs",
         "locks",
     ),
-    *("audit", "users", "plans", "ledger", "outbox", "configs", "risks", "archives", "settings"),
+    *("audit", "users", "plans", "ledger", "webhooks", "outbox", "configs", "risks", "archives", "settings"),
 )
 # As a link does: without loading everything anew.
 GO = "path => { history.pushState({}, '', path); dispatchEvent(new PopStateEvent('popstate')); }"
@@ -98,7 +99,7 @@ def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
     # The product's own come every minute: they are there for who asks for them.
     own = page.get_by_role("table", name="Tasks").get_by_text(re.compile("^headrace[.]"))
     expect(own).to_have_count(0)
-    page.get_by_role("switch", name="Headrace’s own, too").click()
+    page.get_by_role("switch", name="Include maintenance").click()
     expect(own.first).to_be_visible()
     made = site_admin.client.post(
         "/v1/tasks", json={"type": "report.build", "title": "Told, not asked for", "payload": {"customer": "nobody"}}
@@ -106,7 +107,11 @@ def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
     assert made.status_code == 201, made.text
     row = page.get_by_role("row").filter(has_text="Told, not asked for")
     expect(row.get_by_text("Failed")).to_be_visible()
-    row.get_by_role("link").first.click()
+    row.get_by_role("button").first.click()
+    panel = page.get_by_role("dialog")  # S12: whose it is and what became of each attempt, beside the list
+    expect(panel.get_by_text("Owner")).to_be_visible()
+    expect(panel.get_by_text("Attempts")).to_be_visible()
+    panel.get_by_role("link", name="Open the whole page").click()
     expect(page.get_by_text("gather")).to_be_visible()
     page.get_by_role("switch", name="Only what failed").click()
     expect(page.get_by_text("gather")).to_have_count(0)
@@ -154,11 +159,11 @@ def test_all_that_match_are_canceled_with_the_number_shown_before(admin_page: Pa
     assert made.status_code == 201, made.text
     page.goto("/operators/tasks?queue=q25&status=QUEUED")
     expect(page.get_by_role("table", name="Tasks").get_by_text(HOSTILE).first).to_be_visible()
-    page.get_by_role("button", name="All that match").click()
-    page.get_by_role("menuitem", name="Cancel").click()
+    page.get_by_role("button", name="With all results").click()
+    page.get_by_role("menuitem", name="Cancel tasks").click()
     dialog = page.get_by_role("dialog", name="Cancel 25 tasks?")
     expect(dialog.get_by_text("q25")).to_be_visible()  # the filter again, in words
-    dialog.get_by_role("button", name="Cancel them").click()
+    dialog.get_by_role("button", name="Cancel tasks").click()
     expect(page.get_by_text("It is done.")).to_be_visible()
     left = site_admin.get("/v1/tasks/count", queue="q25", status="CANCELED")
     assert left == {"count": 25, "exact": True}
@@ -191,3 +196,31 @@ def test_every_page_shows_something_and_none_is_wider_than_a_phone(admin_page: P
     page.evaluate(GO, "/operators/audit")
     expect(page.get_by_role("table", name="Audit trail").get_by_role("link").first).to_be_visible()
     page.wait_for_function(FITS)
+
+
+def test_tasks_are_found_by_what_is_known_of_them(admin_page: Page, site_admin: Person, person: Person) -> None:
+    # S13: by the owner's name, by a part of the error, grouped by error; counts stand beside the states.
+    task = {"type": "report.build", "title": "A failure to be found", "payload": {"customer": "nobody"}}
+    me = person.get("/v1/me")["user"]["id"]
+    made = site_admin.client.post("/v1/tasks", json={**task, "user_id": me})
+    assert made.status_code == 201, made.text
+    page = admin_page
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Overview")).to_be_visible()  # S24: administrators land there
+    page.keyboard.press("Control+k")
+    page.get_by_role("combobox", name="Go to a page, or search").fill("tas")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Tasks", exact=True)).to_be_focused()
+    row = page.get_by_role("row").filter(has_text="A failure to be found")
+    expect(row.get_by_text(person.name)).to_be_visible()
+    box = page.get_by_role("textbox", name="Search")
+    box.fill(person.name)
+    page.get_by_role("option", name=f"Owner {person.name}").click()
+    expect(page.get_by_role("table", name="Tasks").get_by_role("row")).to_have_count(2)
+    expect(row.get_by_text("Failed")).to_be_visible()
+    expect(page.get_by_role("button", name="Failed 1")).to_be_visible()
+    page.get_by_role("button", name=f"Owner {person.name}").click()
+    page.get_by_role("link", name="Grouped by error").click()
+    page.get_by_role("link", name="there is no such customer").first.click()
+    expect(page.get_by_text("Error contains")).to_be_visible()
+    expect(row.first).to_be_visible()

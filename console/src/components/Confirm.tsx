@@ -43,7 +43,7 @@ export function ConfirmProvider({ children }: { children: ReactNode }) {
       <Modal
         opened={open !== null}
         onClose={() => close(false)}
-        title={<Text fw={650}>{open?.title}</Text>}
+        title={<Text fw={600}>{open?.title}</Text>}
         closeButtonProps={{ "aria-label": t("close") }}
       >
         <form

@@ -59,7 +59,7 @@ export function CursorTable<T>({ label, listing, columns, rowKey, href, onOpen, 
   const { items, hasMore, isLoadingMore, moreError, loadMore } = listing;
   const virtual = useWindowVirtualizer({
     count: items.length,
-    estimateSize: () => (isCards ? 104 : 49),
+    estimateSize: () => (isCards ? 104 : 37),
     overscan: 8,
     scrollMargin: offset,
     getItemKey: (index) => rowKey(items[index] as T),

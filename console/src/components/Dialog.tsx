@@ -22,7 +22,7 @@ export function Dialog({ title, onClose, size = "md", children }: DialogProps) {
       opened
       onClose={onClose}
       size={size}
-      title={<Text fw={650}>{title}</Text>}
+      title={<Text fw={600}>{title}</Text>}
       closeButtonProps={{ "aria-label": t("close") }}
     >
       {children}

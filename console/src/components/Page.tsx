@@ -1,8 +1,10 @@
 import { Group, Stack, Text, Title } from "@mantine/core";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Id } from "./Id";
 import classes from "./Page.module.css";
 import { Time } from "./Time";
+
+let lastPath: string | null = null;
 
 /** A page: its title (also the window's), a sentence about it, what can be done, and its content. */
 export function Page({
@@ -16,14 +18,22 @@ export function Page({
   actions?: ReactNode;
   children: ReactNode;
 }) {
+  const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Headrace`;
   }, [title]);
+  useEffect(() => {
+    // After going to another page, the keyboard and screen readers begin at its heading.
+    if (lastPath !== null && lastPath !== location.pathname) heading.current?.focus({ preventScroll: true });
+    lastPath = location.pathname;
+  }, []);
   return (
     <Stack gap="lg">
       <Group justify="space-between" align="flex-start" gap="sm">
         <div className={classes.heading}>
-          <Title order={1}>{title}</Title>
+          <Title order={1} ref={heading} tabIndex={-1} className={classes.title}>
+            {title}
+          </Title>
           {text && (
             <Text c="dimmed" size="sm" mt={4} component="div">
               {text}

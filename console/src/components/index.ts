@@ -1,3 +1,4 @@
+export { Announcer, announce } from "./announce";
 export { ConfirmProvider, useConfirm } from "./Confirm";
 export { type Column, CursorTable } from "./CursorTable";
 export { commonTexts } from "./components.texts";

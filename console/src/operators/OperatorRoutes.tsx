@@ -5,6 +5,8 @@ import { useChanges } from "./live/useChanges";
 
 const OverviewPage = lazy(() => import("./overview/OverviewPage"));
 const TasksPage = lazy(() => import("./tasks/TasksPage"));
+const FailuresPage = lazy(() => import("./tasks/FailuresPage"));
+const WebhooksPage = lazy(() => import("./webhooks/WebhooksPage"));
 const SubmitPage = lazy(() => import("./tasks/SubmitPage"));
 const BulksPage = lazy(() => import("./tasks/BulksPage"));
 const BulkPage = lazy(() => import("./tasks/BulkPage"));
@@ -37,6 +39,8 @@ export default function OperatorRoutes() {
       <Route path="overview" element={<OverviewPage />} />
       <Route path="tasks" element={<TasksPage />} />
       <Route path="tasks/new" element={<SubmitPage />} />
+      <Route path="tasks/failures" element={<FailuresPage />} />
+      <Route path="webhooks" element={<WebhooksPage />} />
       <Route path="tasks/bulk" element={<BulksPage />} />
       <Route path="tasks/bulk/:taskId" element={<BulkPage />} />
       <Route path="queues" element={<QueuesPage />} />

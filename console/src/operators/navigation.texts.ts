@@ -3,6 +3,11 @@ import { texts } from "../i18n";
 /** The names of the operators' pages: loaded with the shell, so nothing else is here. */
 export const placeTexts = texts(
   {
+    groupWork: "Work",
+    groupCustomers: "Customers",
+    groupRecords: "Records",
+    groupSystem: "System",
+    webhooks: "Webhooks",
     overview: "Overview",
     tasks: "Tasks",
     queues: "Queues",
@@ -21,6 +26,11 @@ export const placeTexts = texts(
     settings: "Settings",
   },
   {
+    groupWork: "任务运行",
+    groupCustomers: "客户",
+    groupRecords: "记录",
+    groupSystem: "系统",
+    webhooks: "Webhook",
     overview: "概览",
     tasks: "任务",
     queues: "队列",

@@ -1,15 +1,14 @@
-import { Anchor, Group, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, Stack, Text, Title } from "@mantine/core";
 import { type ReactNode, useEffect } from "react";
 import { Link } from "react-router";
 import { IconCheck } from "../components";
-import { useText } from "../i18n";
+import { setLanguage, useLanguage, useText } from "../i18n";
 import { Mark } from "../shell/Mark";
 import { AnnouncementLine, ContactLine } from "../shell/Notices";
-import { LanguageSwitch, ThemeSwitch } from "../shell/preferences";
 import { useCapabilities } from "./capabilities";
 import classes from "./Entrance.module.css";
+import { LegalLine } from "./Legal";
 import { LoginForm } from "./LoginForm";
-import { LegalLine } from "./Recovery";
 import { RegisterForm } from "./RegisterForm";
 import { recoveryTexts } from "./recovery.texts";
 import { sessionTexts } from "./session.texts";
@@ -25,7 +24,7 @@ export function Entrance({ title, text, children }: { title: string; text: strin
       <aside className={classes.picture}>
         <Group gap="sm">
           <Mark size={40} />
-          <Text fw={700} fz={24}>
+          <Text fw={600} fz="xl">
             Headrace
           </Text>
         </Group>
@@ -44,15 +43,14 @@ export function Entrance({ title, text, children }: { title: string; text: strin
       </aside>
       <main className={classes.form}>
         <Group className={classes.switches} gap={4}>
-          <LanguageSwitch />
-          <ThemeSwitch />
+          <OtherLanguage />
         </Group>
         <div className={classes.box}>
           <AnnouncementLine />
           <div className={classes.small}>
             <Mark size={44} />
           </div>
-          <Title order={1} fz={26}>
+          <Title order={1} fz="xl">
             {title}
           </Title>
           <Text c="dimmed" size="sm" mb="lg">
@@ -63,6 +61,16 @@ export function Entrance({ title, text, children }: { title: string; text: strin
         </div>
       </main>
     </div>
+  );
+}
+
+/** There are two languages: a menu for them would be a large part of the first load. */
+function OtherLanguage() {
+  const [other, name] = useLanguage() === "zh" ? (["en", "English"] as const) : (["zh", "简体中文"] as const);
+  return (
+    <Button variant="subtle" color="gray" size="compact-sm" lang={other} onClick={() => setLanguage(other)}>
+      {name}
+    </Button>
   );
 }
 

@@ -15,7 +15,7 @@ export function ExpiredDialog() {
       withCloseButton={false}
       closeOnEscape={false}
       closeOnClickOutside={false}
-      title={<Text fw={650}>{t("expiredTitle")}</Text>}
+      title={<Text fw={600}>{t("expiredTitle")}</Text>}
       zIndex={1000}
     >
       <Stack>

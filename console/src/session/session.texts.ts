@@ -18,7 +18,7 @@ export const sessionTexts = texts(
     haveAccount: "You have an account?",
     registrationClosed: "Accounts are made by the administrator here.",
     expiredTitle: "Sign in again",
-    expiredText: "Your session has ended. Nothing you entered is lost: sign in, and it goes on.",
+    expiredText: "Your session has ended. Nothing you entered is lost: sign in to continue.",
     leave: "Leave",
     deletedTitle: "This account is about to be deleted",
     deletedText: "Sign in once more to keep it.",

@@ -14,13 +14,22 @@ import {
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useEffect } from "react";
+import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
 import { Link, useLocation, useNavigate } from "react-router";
 import { api, useConnectionLost } from "../api";
-import { commonTexts, IconBell, IconExternalLink, IconLogout, IconPlugConnectedX, IconUser } from "../components";
+import {
+  Announcer,
+  commonTexts,
+  IconBell,
+  IconExternalLink,
+  IconLogout,
+  IconPlugConnectedX,
+  IconUser,
+} from "../components";
 import { useText, wordFor } from "../i18n";
 import { useUnread } from "../live/notifications";
-import { OPERATORS } from "../operators/navigation";
+import { OPERATOR_GROUPS } from "../operators/navigation";
+import { placeTexts } from "../operators/navigation.texts";
 import { signedOut, useMe } from "../session/store";
 import { Mark } from "./Mark";
 import { AnnouncementLine, ContactLine, QuotaLine } from "./Notices";
@@ -28,6 +37,8 @@ import { type Destination, MINE } from "./navigation";
 import { LanguageSwitch, ThemeSwitch } from "./preferences";
 import classes from "./Shell.module.css";
 import { shellTexts } from "./shell.texts";
+
+const CommandPalette = lazy(() => import("./CommandPalette"));
 
 /** What is around every page: where one can go, who one is, and whether something new has come. */
 export function Shell({ children }: { children: ReactNode }) {
@@ -37,6 +48,16 @@ export function Shell({ children }: { children: ReactNode }) {
   const { pathname } = useLocation();
   const lost = useConnectionLost();
   const common = useText(commonTexts);
+  const [palette, setPalette] = useState(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "k") return;
+      event.preventDefault();
+      setPalette((now) => !now);
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page is what closes the menu
   useEffect(() => {
     close();
@@ -49,6 +70,8 @@ export function Shell({ children }: { children: ReactNode }) {
       navbar={{ width: 248, breakpoint: "sm", collapsed: { mobile: !opened } }}
       padding={{ base: "md", md: "xl" }}
     >
+      <Announcer />
+      <Suspense>{palette && <CommandPalette onClose={() => setPalette(false)} />}</Suspense>
       <a href="#content" className={classes.skip}>
         {t("skip")}
       </a>
@@ -58,7 +81,7 @@ export function Shell({ children }: { children: ReactNode }) {
             <Burger opened={opened} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t("menu")} />
             <UnstyledButton component={Link} to="/" className={classes.brand} aria-label="Headrace">
               <Mark size={28} />
-              <Text fw={700} fz="lg" component="span">
+              <Text fw={600} fz="lg" component="span">
                 Headrace
               </Text>
             </UnstyledButton>
@@ -73,14 +96,18 @@ export function Shell({ children }: { children: ReactNode }) {
       </AppShell.Header>
       <AppShell.Navbar className={classes.navbar} aria-label={t("menu")}>
         <AppShell.Section grow component={ScrollArea} type="auto" scrollbarSize={6} p="sm">
-          {user.role === "ADMIN" && OPERATORS.length > 0 && <div className={classes.group}>{t("mine")}</div>}
-          <Links destinations={MINE} pathname={pathname} />
-          {user.role === "ADMIN" && OPERATORS.length > 0 && (
+          {user.role === "ADMIN" && (
             <>
-              <div className={classes.group}>{t("operators")}</div>
-              <Links destinations={OPERATORS} pathname={pathname} />
+              {OPERATOR_GROUPS.map(({ name, places }) => (
+                <div key={name}>
+                  <div className={classes.group}>{wordFor(placeTexts, name)}</div>
+                  <Links destinations={places} pathname={pathname} />
+                </div>
+              ))}
+              <div className={classes.group}>{t("mine")}</div>
             </>
           )}
+          <Links destinations={MINE} pathname={pathname} />
         </AppShell.Section>
         <AppShell.Section p="sm" className={classes.foot}>
           <ContactLine />

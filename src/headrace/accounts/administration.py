@@ -52,6 +52,14 @@ async def list_users(
     return [user] if user is not None and wanted and older_than is None else []
 
 
+async def list_names(tx: Tx, who: Who, user_ids: Sequence[str]) -> dict[str, str | None]:
+    """The usernames of these users, for lists of what is theirs. Audited."""
+    names = await store.list_names(tx, user_ids)
+    facts = {"users": str(len(names))}
+    await audit.record(tx, who, Action.READ, Resource(ResourceType.USER, "*"), data=facts)
+    return names
+
+
 async def suspend(tx: Tx, who: Who, user_id: str, *, expected: int | None = None) -> User:
     """Suspend a user: sessions end, and API keys stop working with this commit. Idempotent."""
     await store.lock_admins(tx)

@@ -360,6 +360,12 @@ class ApiKeyMadeOut(ApiKeyOut):
         return cls(**_shown(made.api_key), key=made.key)
 
 
+class UserNamesOut(BaseModel):
+    names: dict[str, str | None] = Field(
+        description="By id; null for a user without a username.", examples=[{_USER_ID: "ada"}]
+    )
+
+
 class UserWithPasswordOut(BaseModel):
     """A user, and the generated password."""
 

@@ -229,6 +229,7 @@ ROUTERS: Mapping[str, MakeRouter] = {
     "results": _files,
     "audit": _audit,
     "admin/audit": _overview,
+    "admin/failures": _overview,
     "admin/overview": _overview,
     "admin/settings": _overview,
     "admin/statistics": _statistics,

@@ -148,8 +148,12 @@ async def list_usage(caller: Reader, db: Db, paging: Paging, wanted: Wanted) -> 
     listing = paging.of("usage", **filters | {"user_id": wanted.user_id or usage.EVERY_USER})
     async with db.transaction() as tx:
         found = await usage.list_entries(tx, caller, wanted, older_than=listing.after, limit=listing.fetch)
+        titles = await usage.list_titles(tx, found.items)
     return listing.page(
-        found.items, mark=lambda entry: (entry.created_at, entry.id), item=EntryOut.of, resume=found.resume
+        found.items,
+        mark=lambda entry: (entry.created_at, entry.id),
+        item=lambda entry: EntryOut.of(entry, titles=titles),
+        resume=found.resume,
     )
 
 

@@ -1,5 +1,6 @@
 """Request and response bodies of entitlements and the ledger."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Annotated, Self
 
@@ -57,12 +58,16 @@ class EntryOut(BaseModel):
     )
     source: Source = Field(description="What caused it.")
     remark: str | None = Field(description="The reason of an adjustment.")
+    task_title: str | None = Field(
+        default=None, description="In lists, the task's title: of a removal, the file's name."
+    )
     created_at: datetime = Field(examples=[_AT])
 
     @classmethod
-    def of(cls, entry: Entry) -> Self:
-        fields = {name: getattr(entry, name) for name in cls.model_fields if name != "units"}
-        return cls(**fields, units=entry.consume_unit)
+    def of(cls, entry: Entry, *, titles: Mapping[str, str] | None = None) -> Self:
+        fields = {name: getattr(entry, name) for name in cls.model_fields if name not in ("units", "task_title")}
+        title = (titles or {}).get(entry.task_id or "")
+        return cls(**fields, units=entry.consume_unit, task_title=title)
 
 
 class BalanceOut(BaseModel):

@@ -30,6 +30,12 @@ async def list_entries(
     return await ledger.list_entries(tx, wanted, older_than=older_than, limit=limit)
 
 
+async def list_titles(tx: Tx, entries: Sequence[Entry]) -> dict[str, str]:
+    """The titles of the tasks that these entries, which the caller has read, are about."""
+    task_ids = {entry.task_id for entry in entries if entry.task_id is not None}
+    return await ledger.list_task_titles(tx, sorted(task_ids)) if task_ids else {}
+
+
 async def used_by_day(tx: Tx, caller: Caller, user_id: str, since: date, until: date) -> list[UsedDay]:
     """Units charged on each day from ``since`` and before ``until``, including days without usage."""
     if not timedelta(0) < until - since <= MAX_RANGE:

@@ -19,7 +19,7 @@ export function Verify({ opened, onClose }: { opened: boolean; onClose: () => vo
     <Modal
       opened={opened}
       onClose={onClose}
-      title={<Text fw={650}>{t("verifyTitle")}</Text>}
+      title={<Text fw={600}>{t("verifyTitle")}</Text>}
       size="lg"
       closeButtonProps={{ "aria-label": common("close") }}
     >

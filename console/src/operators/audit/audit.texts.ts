@@ -48,7 +48,7 @@ export const auditTexts = texts(
     hidden: "changed, not shown",
     onlyChanged: "Only what changed",
     noDiff: "This event has no before and after.",
-    facts: "Facts",
+    facts: "Details",
     address: "Address",
     agent: "Program",
     request: "Request",

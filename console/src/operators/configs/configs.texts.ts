@@ -22,7 +22,7 @@ export const configTexts = texts(
     TENANT: "A tenant",
     USER: "A user",
     scopeId: "Which one (id)",
-    isActive: "It holds",
+    isActive: "Active",
     unset: "Remove",
     askUnset: "Remove this value of {key}?",
     unsetText: "The wider one holds then, or the default.",

@@ -19,7 +19,7 @@ export const outboxTexts = texts(
     when: "When",
     none: "No events",
     noneText: "An event is kept until it is delivered, and for a week after.",
-    revive: "Try again",
+    revive: "Retry",
     reviveAll: "Try all again that were given up",
     revived: "{n} {n:event is|events are} tried again.",
     revivedOne: "The event is tried again.",

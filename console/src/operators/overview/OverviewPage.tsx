@@ -166,6 +166,19 @@ function Note({ children, tone }: { children: ReactNode; tone?: "bad" | undefine
   );
 }
 
+/** Where a check is looked into. */
+const PLACES: Readonly<Record<string, string>> = {
+  tasks: "/operators/tasks?status=QUEUED",
+  outbox: "/operators/outbox",
+  webhooks: "/operators/webhooks",
+  ledger: "/operators/ledger",
+  payments: "/operators/plans",
+  sealing: "/operators/audit",
+  deletions: "/operators/users",
+  partitions: "/operators/archives",
+  retention: "/operators/archives",
+};
+
 /** What wants attention first; what is well in one line. */
 function Alarms({ alarms }: { alarms: readonly AlarmOut[] }) {
   const t = useText(overviewTexts);
@@ -174,14 +187,19 @@ function Alarms({ alarms }: { alarms: readonly AlarmOut[] }) {
   return (
     <Stack gap="sm">
       {wrong.map((alarm) => (
-        <div key={alarm.check} className={classes.alarm} data-verdict={alarm.verdict}>
+        <Link
+          key={alarm.check}
+          to={PLACES[alarm.check] ?? "/operators/settings"}
+          className={classes.alarm}
+          data-verdict={alarm.verdict}
+        >
           <StateBadge
             state={alarm.verdict}
             tone={alarm.verdict === "bad" ? "bad" : "warn"}
             label={checkName(alarm.check)}
           />
           <Text size="sm">{alarm.message}</Text>
-        </div>
+        </Link>
       ))}
       <details className={classes.well}>
         <summary>
@@ -193,7 +211,7 @@ function Alarms({ alarms }: { alarms: readonly AlarmOut[] }) {
             .filter((alarm) => !wrong.includes(alarm))
             .map((alarm) => (
               <Text size="sm" key={alarm.check} component="div">
-                <b>{checkName(alarm.check)}</b>: {alarm.message}
+                <Link to={PLACES[alarm.check] ?? "/operators/settings"}>{checkName(alarm.check)}</Link>: {alarm.message}
               </Text>
             ))}
         </Stack>

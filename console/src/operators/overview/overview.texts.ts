@@ -9,7 +9,7 @@ export const overviewTexts = texts(
     day: "Day",
     week: "Week",
     waiting: "Waiting",
-    delayed: "For later",
+    delayed: "Delayed",
     running: "Running",
     oldest: "Oldest waiting",
     workers: "Workers",

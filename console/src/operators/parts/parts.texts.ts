@@ -2,6 +2,7 @@ import { texts } from "../../i18n";
 
 export const partTexts = texts(
   {
+    columns: "Columns",
     time: "Time",
     hour: "Last hour",
     day: "Last 24 hours",
@@ -40,6 +41,7 @@ export const partTexts = texts(
     apply: "Apply",
   },
   {
+    columns: "列",
     time: "时间",
     hour: "最近一小时",
     day: "最近 24 小时",

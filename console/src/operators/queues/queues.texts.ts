@@ -6,7 +6,7 @@ export const queueTexts = texts(
     text: "What waits in each, and how much of it may run at once.",
     name: "Queue",
     waiting: "Waiting",
-    delayed: "For later",
+    delayed: "Delayed",
     running: "Running",
     limit: "Limit",
     noLimit: "none",

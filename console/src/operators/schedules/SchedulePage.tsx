@@ -233,7 +233,7 @@ function Runs({ schedule: { id: uid, user_id } }: { schedule: ScheduleOut }) {
         </Panel>
       )}
       <Stack gap="sm">
-        <Text fw={650} component="h2" fz="1.2rem" m={0}>
+        <Text fw={600} component="h2" fz="lg" m={0}>
           {t("history")}
         </Text>
         <RunTable

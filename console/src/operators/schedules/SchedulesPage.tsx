@@ -125,7 +125,7 @@ export default function SchedulesPage() {
         <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
       </FilterBar>
       {chosen.size > 0 && (
-        <SelectionBar count={chosen.size}>
+        <SelectionBar count={chosen.size} onClear={() => setChosen(new Set())}>
           <Act uids={[...chosen]} />
         </SelectionBar>
       )}

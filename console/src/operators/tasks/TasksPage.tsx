@@ -1,5 +1,5 @@
-import { Button, Menu, Progress, Switch } from "@mantine/core";
-import { useEffect, useMemo, useState } from "react";
+import { Button, Menu, Progress, Switch, Text } from "@mantine/core";
+import { type ReactNode, useEffect, useMemo, useState } from "react";
 import { Link } from "react-router";
 import {
   api,
@@ -16,6 +16,7 @@ import {
 import {
   type Column,
   CursorTable,
+  commonTexts,
   IconBan,
   IconChevronDown,
   IconListCheck,
@@ -23,6 +24,7 @@ import {
   IconRefresh,
   IconStack2,
   IconTrash,
+  IconX,
   Id,
   NoRows,
   Page,
@@ -45,13 +47,18 @@ import {
   TextFilter,
   useSince,
 } from "../parts/FilterBar";
+import { OwnerName, useUserNames } from "../parts/OwnerName";
 import { partTexts } from "../parts/parts.texts";
 import { SelectionBar } from "../parts/SelectionBar";
-import { TitleCell } from "../parts/TitleCell";
+import { useColumns } from "../parts/useColumns";
 import { Views } from "../parts/Views";
+import { SearchBox } from "./SearchBox";
+import { StateCounts } from "./StateCounts";
+import { TaskPanel } from "./TaskPanel";
 import { taskTexts } from "./tasks.texts";
 import { useBulk } from "./useBulk";
 
+const HIDDEN_AT_FIRST = ["queue", "id"];
 const STATUSES: readonly TaskStatus[] = ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELED"];
 
 /** Everybody's tasks: filtered, watched, and acted on one by one or all that match. */
@@ -59,7 +66,10 @@ export default function TasksPage() {
   const t = useText(taskTexts);
   const part = useText(partTexts);
   const defaults = useMemo(
-    () => ({ status: "", type: "", queue: "", owner: "", internal: "", range: rememberedRange() }),
+    () => ({
+      ...{ status: "", type: "", queue: "", owner: "", title: "", error: "", internal: "", open: "" },
+      range: rememberedRange(),
+    }),
     [],
   );
   const filters = useFilters(defaults);
@@ -78,8 +88,9 @@ export default function TasksPage() {
       }),
     [values, since],
   );
+  const { title, error } = values;
   const listing = useListing<TaskItemOut>(
-    keys.tasks.everybodys(filter),
+    keys.tasks.everybodys({ ...filter, ...query({ title, error }) }),
     (cursor) => {
       const { owner, status, type, queue, created_after, internal } = filter;
       const asked = query({
@@ -89,12 +100,15 @@ export default function TasksPage() {
         queue,
         created_after,
         internal,
+        title,
+        error,
       });
       return data(api.GET("/v1/tasks", { params: { query: { ...asked, cursor, limit: 50 } } }));
     },
     { refetchInterval: pollEvery(AUDITED_EVERY_MS) },
   );
   const types = useTaskTypes();
+  const names = useUserNames([...listing.items.map((task) => task.user_id), values.owner]);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const wanted = JSON.stringify(filter);
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
@@ -104,22 +118,38 @@ export default function TasksPage() {
     {
       key: "task",
       header: t("task"),
-      width: "minmax(12rem, 2fr)",
+      width: "minmax(9rem, 2fr)",
       phone: "title",
+      cell: (task) => <Line>{task.title || task.type}</Line>,
+    },
+    { key: "state", header: part("state"), width: "7rem", cell: (task) => <State task={task} /> },
+    {
+      key: "error",
+      header: t("error"),
+      width: "minmax(7rem, 2fr)",
+      phone: "hidden",
       cell: (task) => (
-        <TitleCell
-          title={task.title || task.type}
-          error={task.status === "FAILED" && task.error_message && lastLine(task.error_message)}
-          facts={task.type}
-        />
+        <Line dimmed>{task.status === "FAILED" && task.error_message ? lastLine(task.error_message) : ""}</Line>
       ),
     },
-    { key: "state", header: part("state"), width: "7.5rem", cell: (task) => <State task={task} /> },
-    { key: "queue", header: part("queue"), width: "minmax(5rem, 0.5fr)", cell: (task) => task.queue, phone: "hidden" },
+    {
+      key: "type",
+      header: part("type"),
+      width: "minmax(6rem, 1fr)",
+      cell: (task) => <Line dimmed>{task.type}</Line>,
+      phone: "hidden",
+    },
+    {
+      key: "queue",
+      header: part("queue"),
+      width: "minmax(4.5rem, 0.5fr)",
+      cell: (task) => <Line dimmed>{task.queue}</Line>,
+      phone: "hidden",
+    },
     {
       key: "attempt",
       header: t("attempt"),
-      width: "4.5rem",
+      width: "3.5rem",
       align: "end",
       phone: "hidden",
       cell: (task) => `${task.attempt} / ${task.max_attempts}`,
@@ -127,19 +157,22 @@ export default function TasksPage() {
     {
       key: "owner",
       header: part("ownedBy"),
-      width: "7.5rem",
-      cell: (task) => <Id id={task.user_id} />,
-      phone: "hidden",
+      width: "6rem",
+      cell: (task) => <OwnerName id={task.user_id} names={names} />,
     },
-    { key: "created", header: part("created"), width: "7.5rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "created", header: part("created"), width: "6.5rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
   ];
+  const { shown, menu } = useColumns("tasks", columns, HIDDEN_AT_FIRST);
   return (
     <Page
       title={t("title")}
       text={t("text")}
       actions={
         <>
+          <Button component={Link} to="/operators/tasks/failures" variant="default">
+            {t("failures")}
+          </Button>
           <Button component={Link} to="/operators/tasks/bulk" variant="default" leftSection={<IconStack2 size={16} />}>
             {t("bulks")}
           </Button>
@@ -156,10 +189,20 @@ export default function TasksPage() {
         actions={
           <>
             <Views />
-            <Act filter={filter} label={t("allThatMatch")} />
+            {menu}
+            {/* The bulk actions know no part of a title or an error: what would be done is more than what is seen. */}
+            {!title && !error && <Act filter={filter} label={t("allThatMatch")} />}
           </>
         }
       >
+        <SearchBox types={(types.data ?? []).map(({ name }) => name)} onChoose={set} />
+        {values.owner && (
+          <Chip onRemove={() => set({ owner: "" })}>
+            {t("ofOwner", { name: names.get(values.owner) ?? values.owner })}
+          </Chip>
+        )}
+        {title && <Chip onRemove={() => set({ title: "" })}>{t("inTitle", { text: title })}</Chip>}
+        {error && <Chip onRemove={() => set({ error: "" })}>{t("inError", { text: error })}</Chip>}
         <ManyFilter
           label={part("state")}
           value={values.status}
@@ -173,7 +216,6 @@ export default function TasksPage() {
           choices={(types.data ?? []).map(({ name }) => ({ value: name, label: name }))}
         />
         <TextFilter label={part("queue")} value={values.queue} onChange={(queue) => set({ queue })} width={140} />
-        <TextFilter label={part("owner")} value={values.owner} onChange={(owner) => set({ owner })} />
         <RangeFilter value={values.range} onChange={(range) => set({ range })} />
         <Switch
           size="sm"
@@ -182,21 +224,47 @@ export default function TasksPage() {
           onChange={(event) => set({ internal: event.currentTarget.checked ? "shown" : "" })}
         />
       </FilterBar>
+      <StateCounts states={STATUSES} filter={filter} chosen={values.status} onChange={(status) => set({ status })} />
       {chosen.size > 0 && (
-        <SelectionBar count={chosen.size}>
+        <SelectionBar count={chosen.size} onClear={() => setChosen(new Set())}>
           <Act filter={{ ...filter, ids: [...chosen] }} />
         </SelectionBar>
       )}
       <CursorTable
         label={t("title")}
         listing={listing}
-        columns={columns}
+        columns={shown}
         rowKey={(task) => task.id}
-        href={(task) => `/tasks/${task.id}`}
+        onOpen={(task) => set({ open: task.id })}
         selection={{ chosen, onChange: setChosen }}
         empty={<NoRows filtered={filters.active} icon={IconListCheck} title={t("empty")} text={t("emptyText")} />}
       />
+      {values.open && <TaskPanel taskId={values.open} onClose={() => set({ open: "" })} />}
     </Page>
+  );
+}
+
+function Line({ dimmed = false, children }: { dimmed?: boolean; children: ReactNode }) {
+  return (
+    <Text size="sm" truncate {...(dimmed ? { c: "dimmed" } : { fw: 600 })}>
+      {children}
+    </Text>
+  );
+}
+
+/** Part of a filter that has no field of its own. */
+function Chip({ onRemove, children }: { onRemove: () => void; children: ReactNode }) {
+  const common = useText(commonTexts);
+  return (
+    <Button
+      variant="light"
+      size="sm"
+      rightSection={<IconX size={14} />}
+      onClick={onRemove}
+      aria-label={`${common("clearFilters")}: ${children}`}
+    >
+      {children}
+    </Button>
   );
 }
 

@@ -1,11 +1,13 @@
-import { Button, Group, SimpleGrid, Text } from "@mantine/core";
+import { Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { Link, useParams } from "react-router";
-import { api, data, keys, type UserOut } from "../../api";
+import { api, data, type EntitlementOut, keys, randomKey, type UserOut } from "../../api";
 import {
+  commonTexts,
   Fact,
   Facts,
+  FormDialog,
   IconBan,
   IconCrown,
   IconKey,
@@ -16,13 +18,17 @@ import {
   Panel,
   Secret,
   StateBadge,
+  shortId,
   Time,
   TimeFact,
   useAct,
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { usePlanNames } from "../plans/usePlanNames";
 import { userTexts } from "./users.texts";
+
+const SHOWN = 10;
 
 /** One user: who they are, what they have left, and what an administrator may do. */
 export default function UserPage() {
@@ -61,6 +67,7 @@ function User({ user }: { user: UserOut }) {
         </Panel>
         <Balance userId={userId} />
       </SimpleGrid>
+      <Purchases userId={userId} />
       <Panel title={t("see")}>
         <Group>
           <Link to={`/operators/tasks?owner=${userId}`}>{t("theirTasks")}</Link>
@@ -70,6 +77,140 @@ function User({ user }: { user: UserOut }) {
         </Group>
       </Panel>
     </Page>
+  );
+}
+
+/** What the user has bought: plans, orders, and the units of each period. */
+function Purchases({ userId }: { userId: string }) {
+  const t = useText(userTexts);
+  const language = useLanguage();
+  const plans = usePlanNames();
+  const [adjusted, setAdjusted] = useState<EntitlementOut | null>(null);
+  const query = { user_id: userId, limit: SHOWN };
+  const entitlements = useQuery({
+    queryKey: keys.users.entitlements(userId),
+    queryFn: async () => (await data(api.GET("/v1/entitlements", { params: { query } }))).items,
+  }).data;
+  const subscriptions = useQuery({
+    queryKey: keys.users.subscriptions(userId),
+    queryFn: async () => (await data(api.GET("/v1/subscriptions", { params: { query } }))).items,
+  }).data;
+  const orders = useQuery({
+    queryKey: keys.users.orders(userId),
+    queryFn: async () => (await data(api.GET("/v1/payments", { params: { query } }))).items,
+  }).data;
+  const nameOf = (id: string) => plans.get(id) ?? shortId(id);
+  return (
+    <>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <Panel title={t("subscriptions")}>
+          <Lines
+            rows={subscriptions?.map((each) => ({
+              key: each.id,
+              name: nameOf(each.plan_id),
+              state: each.status,
+              at: each.expire_at ?? each.created_at,
+            }))}
+          />
+        </Panel>
+        <Panel title={t("orders")}>
+          <Lines
+            rows={orders?.map((each) => ({
+              key: each.id,
+              name: `${nameOf(each.plan_id)} · ${formats.money(each.amount_cents, each.currency, language)}`,
+              state: each.status,
+              at: each.created_at,
+            }))}
+          />
+        </Panel>
+      </SimpleGrid>
+      <Panel title={t("periods")}>
+        <Lines
+          rows={entitlements?.map((each) => ({
+            key: each.id,
+            name: `${nameOf(each.plan_id)} · ${each.quota_left} / ${each.quota_total}`,
+            state: each.status,
+            at: each.period_end,
+            action: each.status === "ACTIVE" && (
+              <Button size="compact-sm" variant="default" onClick={() => setAdjusted(each)}>
+                {t("adjust")}
+              </Button>
+            ),
+          }))}
+        />
+      </Panel>
+      {adjusted && <Adjust entitlement={adjusted} onClose={() => setAdjusted(null)} />}
+    </>
+  );
+}
+
+interface Row {
+  readonly key: string;
+  readonly name: string;
+  readonly state: string;
+  readonly at: string;
+  readonly action?: ReactNode;
+}
+
+function Lines({ rows }: { rows: readonly Row[] | undefined }) {
+  const common = useText(commonTexts);
+  if (!rows?.length) {
+    return (
+      <Text size="sm" c="dimmed">
+        {rows ? common("none") : "…"}
+      </Text>
+    );
+  }
+  return (
+    <Stack gap={6}>
+      {rows.map((row) => (
+        <Group key={row.key} gap="sm" wrap="nowrap">
+          <Text size="sm" flex={1} truncate>
+            {row.name}
+          </Text>
+          <StateBadge state={row.state} />
+          <Text size="sm" c="dimmed" component="div">
+            <Time at={row.at} />
+          </Text>
+          {row.action}
+        </Group>
+      ))}
+    </Stack>
+  );
+}
+
+/** Adds units to a period or takes them away; the reason is part of the ledger. */
+function Adjust({ entitlement, onClose }: { entitlement: EntitlementOut; onClose: () => void }) {
+  const t = useText(userTexts);
+  const [units, setUnits] = useState<number | string>("");
+  const [reason, setReason] = useState("");
+  const [once] = useState(randomKey);
+  const save = async () => {
+    await api.POST("/v1/admin/entitlements/{entitlement_id}/adjust", {
+      params: { path: { entitlement_id: entitlement.id } },
+      headers: { "Idempotency-Key": once },
+      body: { units: Number(units), reason },
+    });
+    onClose();
+  };
+  return (
+    <FormDialog
+      title={t("adjust")}
+      onClose={onClose}
+      onSave={save}
+      changes={keys.users.all}
+      disabled={!Number(units) || reason.trim() === ""}
+    >
+      <NumberInput label={t("units")} description={t("unitsHint")} value={units} onChange={setUnits} data-autofocus />
+      <TextInput
+        label={t("reason")}
+        value={reason}
+        onChange={(event) => setReason(event.currentTarget.value)}
+        maxLength={255}
+        required
+        withAsterisk={false}
+      />
+    </FormDialog>
   );
 }
 

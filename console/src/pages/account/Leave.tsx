@@ -1,12 +1,13 @@
 import { Button, Group, PasswordInput, Stack, Text } from "@mantine/core";
-import { useQueryClient } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useNavigate } from "react-router";
-import { api } from "../../api";
+import { api, data, keys } from "../../api";
 import { Panel, ProblemAlert, tell, useAct, useConfirm } from "../../components";
 import { useText } from "../../i18n";
 import { useCapabilities } from "../../session/capabilities";
 import { signedOut } from "../../session/store";
+import { usePlans } from "../usage/Plans";
 import { accountTexts } from "./account.texts";
 
 const DAY_S = 86_400;
@@ -19,6 +20,15 @@ export function Leave() {
   const queries = useQueryClient();
   const days = Math.round((useCapabilities().data?.accounts.deletion_grace_seconds ?? 7 * DAY_S) / DAY_S);
   const [password, setPassword] = useState("");
+  const lost =
+    useQuery({ queryKey: keys.usage.balance, queryFn: () => data(api.GET("/v1/usage/balance")) }).data?.left ?? 0;
+  const plans = usePlans().data;
+  const subscriptions = useQuery({
+    queryKey: keys.usage.subscriptions,
+    queryFn: async () => (await data(api.GET("/v1/subscriptions", { params: { query: { limit: 20 } } }))).items,
+  }).data;
+  const mine = subscriptions?.find((each) => each.status === "ACTIVE" || each.status === "PAST_DUE");
+  const plan = plans?.find((each) => each.id === mine?.plan_id)?.name;
   const { error, attempt } = useAct();
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -37,6 +47,11 @@ export function Leave() {
       <form onSubmit={(event) => void submit(event)}>
         <Stack maw={520}>
           <Text size="sm">{t("leaveText", { days })}</Text>
+          {lost > 0 && (
+            <Text size="sm" fw={600}>
+              {plan ? t("leavePlan", { plan, n: lost }) : t("leaveUnits", { n: lost })}
+            </Text>
+          )}
           {error !== null && <ProblemAlert error={error} />}
           <PasswordInput
             label={t("password")}

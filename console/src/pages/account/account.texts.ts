@@ -68,6 +68,8 @@ export const accountTexts = texts(
     leave: "Delete my account",
     leaveText:
       "Your sessions end and your keys are revoked at once. After {days} days your files, results and personal data are removed; until then you can come back by signing in.",
+    leavePlan: "Your plan {plan} ends with it, and {n} paid {n:unit is|units are} lost.",
+    leaveUnits: "{n} {n:unit is|units are} lost with it.",
     leaveAction: "Delete my account",
     leaveConfirm: "Enter your password to confirm.",
     gone: "Your account will be deleted. Sign in again to keep it.",
@@ -138,6 +140,8 @@ export const accountTexts = texts(
     made: "您的新密钥",
     leave: "删除我的账号",
     leaveText: "会话会立即结束，密钥会被吊销。{days} 天后文件、结果和个人数据会被删除；在此之前重新登录即可恢复。",
+    leavePlan: "您的套餐 {plan} 会随之结束，剩余 {n} 个已付费额度将失效。",
+    leaveUnits: "剩余 {n} 个额度将随之失效。",
     leaveAction: "删除我的账号",
     leaveConfirm: "请输入密码以确认。",
     gone: "您的账号将被删除。重新登录即可保留。",

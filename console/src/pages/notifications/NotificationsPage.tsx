@@ -69,7 +69,7 @@ export default function NotificationsPage() {
               <div className={classes.text}>
                 <Group gap="xs">
                   {!each.is_read && <span className={classes.dot} role="img" aria-label={t("unread")} />}
-                  <Text fw={each.is_read ? 500 : 650} size="sm">
+                  <Text fw={each.is_read ? 400 : 600} size="sm">
                     {words(each).title}
                   </Text>
                 </Group>

@@ -1,16 +1,25 @@
 import { Button, Group, Progress, SimpleGrid, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "react-router";
-import { api, data, keys, type RemovalItemOut } from "../../api";
-import { IconDownload, IconWand, Loading, Page, Panel, ProblemAlert } from "../../components";
+import { api, keys } from "../../api";
+import {
+  IconDownload,
+  IconPlayerStop,
+  IconWand,
+  Loading,
+  Page,
+  Panel,
+  ProblemAlert,
+  useAct,
+  useConfirm,
+} from "../../components";
 import { useText } from "../../i18n";
 import { isOver } from "../../live/task";
-import { asUploaded, countBatch } from "./batch";
+import { countBatch } from "./batch";
 import { download } from "./media";
 import { RemovalCard } from "./Recent";
 import { removalTexts } from "./remove.texts";
+import { useBatch } from "./useBatch";
 
-const MOST = 100;
 const TEXTS = {
   removed: "batchRemoved",
   needYou: "batchNeedYou",
@@ -21,30 +30,26 @@ const TEXTS = {
 } as const;
 const STANDINGS = Object.keys(TEXTS) as (keyof typeof TEXTS)[];
 
-/** What was ordered together: one batch, or several removals by their ids. */
-async function read(name: string): Promise<RemovalItemOut[]> {
-  if (name.startsWith("bat_")) {
-    return (await data(api.GET("/v1/removals", { params: { query: { batch_id: name, limit: MOST } } }))).items;
-  }
-  const one = (id: string) => data(api.GET("/v1/removals/{task_id}", { params: { path: { task_id: id } } }));
-  return Promise.all(name.split(",").slice(0, MOST).map(one));
-}
-
 export default function BatchPage() {
   const t = useText(removalTexts);
   const { batch = "" } = useParams();
-  const removals = useQuery({
-    queryKey: keys.removals.batch(batch),
-    queryFn: () => read(batch),
-    refetchInterval: (query) => (query.state.data?.some((each) => !isOver(each.status)) ? 1500 : false),
-  });
+  const confirm = useConfirm();
+  const { busy, act } = useAct(keys.removals.all);
+  const { removals, items, asking } = useBatch(batch);
   if (removals.error) return <ProblemAlert error={removals.error} onRetry={() => void removals.refetch()} />;
   if (!removals.data) return <Loading />;
-  const items = asUploaded(removals.data);
   const counts = countBatch(items);
   const good = items.filter((each) => each.status === "SUCCEEDED");
   const together =
     items.reduce((sum, each) => sum + (isOver(each.status) ? 100 : each.progress), 0) / Math.max(items.length, 1);
+  const open = items.filter((each) => !isOver(each.status));
+  const stopAll = async () => {
+    const title = t("stopAllTitle", { n: open.length });
+    if (!(await confirm({ title, body: t("cancelText"), action: t("stopAll"), danger: true }))) return;
+    await act(async () => {
+      for (const { id } of open) await api.POST("/v1/tasks/{task_id}/cancel", { params: { path: { task_id: id } } });
+    });
+  };
   return (
     <Page
       title={t("batch", { n: items.length })}
@@ -56,8 +61,27 @@ export default function BatchPage() {
           <Button component={Link} to="/remove" variant="default" leftSection={<IconWand size={16} />}>
             {t("another")}
           </Button>
+          {open.length > 0 && (
+            <Button
+              variant="default"
+              leftSection={<IconPlayerStop size={16} />}
+              loading={busy}
+              onClick={() => void stopAll()}
+            >
+              {t("stopAll")}
+            </Button>
+          )}
+          {asking[0] && (
+            <Button component={Link} to={`/remove/${asking[0].id}?batch=${encodeURIComponent(batch)}`}>
+              {t("answerNext", { n: asking.length })}
+            </Button>
+          )}
           {good.length > 0 && (
-            <Button leftSection={<IconDownload size={16} />} onClick={() => download(...good.map((each) => each.id))}>
+            <Button
+              variant={asking.length > 0 ? "default" : "filled"}
+              leftSection={<IconDownload size={16} />}
+              onClick={() => download(...good.map((each) => each.id))}
+            >
               {t("downloadAll", { n: good.length })}
             </Button>
           )}
@@ -78,7 +102,7 @@ export default function BatchPage() {
       {counts.underWay === 0 && good.length === 0 && <Text c="dimmed">{t("nothingToDownload")}</Text>}
       <SimpleGrid cols={{ base: 1, xs: 2, md: 3, lg: 4 }} spacing="md">
         {items.map((removal) => (
-          <RemovalCard key={removal.id} removal={removal} />
+          <RemovalCard key={removal.id} removal={removal} search={`?batch=${encodeURIComponent(batch)}`} />
         ))}
       </SimpleGrid>
     </Page>

@@ -63,7 +63,7 @@ export function DropZone({ onFiles, small }: { onFiles: (files: File[]) => void;
       <div className={classes.icon}>
         <IconUpload size={34} />
       </div>
-      <Text fw={650} fz="lg">
+      <Text fw={600} fz="lg">
         {over ? t("dropNow") : t("drop")}
       </Text>
       <Text size="sm" c="dimmed" ta="center">

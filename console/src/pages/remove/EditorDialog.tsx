@@ -27,7 +27,7 @@ export default function EditorDialog({ asset, onClose, ...props }: Props) {
       onClose={onClose}
       fullScreen
       padding={0}
-      title={<Text fw={650}>{t("titleFor", { name: asset.name })}</Text>}
+      title={<Text fw={600}>{t("titleFor", { name: asset.name })}</Text>}
       closeButtonProps={{ "aria-label": common("close") }}
       closeOnEscape={false}
       styles={{

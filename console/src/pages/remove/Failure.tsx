@@ -36,10 +36,13 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
   const code = removal.error_code ?? "";
   // No advice to draw a box to users who have drawn one.
   const shown = code === "NO_MARK" && removal.mode === "MANUAL";
-  const known = wordFor(removalTexts, shown ? "NO_MARK_THERE" : code);
+  const exact = code === "POOR_RESULT" && removal.mode === "MANUAL";
+  const known = wordFor(removalTexts, shown ? "NO_MARK_THERE" : exact ? "POOR_EXACT" : code);
   const asks = ASKS.includes(code);
   // What was taken off by itself and not well enough comes out the same a second time.
   const tried = removal.held_back && removal.mode === "AUTO" && chosen.join() === certain.join();
+  // One primary action: to remove what is chosen, where there is a choice that was not tried; else to draw.
+  const choosing = removal.candidates.length > 0 && !tried;
   return (
     <Columns aside={removal.candidates.length > 0 ? "20rem" : null}>
       <Stack>
@@ -59,7 +62,12 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
           </Text>
           <Group gap="xs" mt="sm">
             {TO_DRAW.includes(code) && (removal.media_type !== "PPT" || removal.candidates.length > 0) && (
-              <Button size="xs" leftSection={<IconBrush size={14} />} onClick={again.draw}>
+              <Button
+                size="xs"
+                variant={choosing ? "default" : "filled"}
+                leftSection={<IconBrush size={14} />}
+                onClick={again.draw}
+              >
                 {t("markIt")}
               </Button>
             )}
@@ -83,7 +91,11 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
         {(removal.held_back || code === "POOR_RESULT") && <HeldBack removal={removal} again={again} />}
         {removal.media_type !== "VIDEO" && (
           <Panel>
-            <MarkedPicture removal={removal} chosen={chosen} />
+            <MarkedPicture
+              removal={removal}
+              chosen={chosen}
+              onToggle={(id) => setChosen(chosen.includes(id) ? chosen.filter((each) => each !== id) : [...chosen, id])}
+            />
           </Panel>
         )}
       </Stack>
@@ -101,11 +113,13 @@ export function Failure({ removal, again }: { removal: RemovalOut; again: Again 
           <Button
             fullWidth
             mt="md"
+            variant={choosing ? "filled" : "default"}
             disabled={chosen.length === 0 || tried}
             loading={again.busy}
             onClick={() => again.run({ chosen })}
           >
             {t("removeChosen")}
+            {price.data && ` · ${words("units", { n: price.data.units })}`}
           </Button>
           {tried && <Note>{t("tried")}</Note>}
           <Note>{t("sameRights", { basis: words(`basis${removal.rights_basis}`) })}</Note>

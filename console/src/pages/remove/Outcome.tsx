@@ -1,65 +1,44 @@
-import { Alert, Anchor, Button, Text } from "@mantine/core";
+import { Alert, Anchor, Button, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import { api, type CandidateOut, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
-import { IconAlertTriangle, IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
+import { api, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
+import { IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
 import { ASKS } from "./batch";
 import { nameOf } from "./CandidateList";
+import { cropAround } from "./crop";
+import { isShown, resultUrl } from "./media";
 import classes from "./Outcome.module.css";
-import { useResult } from "./ResultView";
+import { useNaturalSize, useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
 import { spans } from "./spans";
 
 const SHOWN = 8;
 
-export function Found({
-  candidates,
-  slides,
-  children,
-}: {
-  candidates: readonly CandidateOut[];
-  slides: boolean;
-  children?: ReactNode;
-}) {
+/** What was taken off, by name. */
+function Found({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
   const words = useText(removeTexts);
   const language = useLanguage();
+  const slides = removal.media_type === "PPT";
+  const { candidates } = removal;
+  if (candidates.length === 0) return null;
+  const rows = candidates
+    .slice(0, SHOWN)
+    .map((each): [string, ReactNode] => [
+      nameOf(each) +
+        (each.pages?.length ? ` ${words(slides ? "onSlides" : "onPages", { pages: spans(each.pages) })}` : ""),
+      t("sure", { percent: formats.percent(each.score, language) }),
+    ]);
   return (
-    <Panel title={t("found")}>
-      {candidates.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {t("foundNone")}
-        </Text>
-      )}
-      {candidates.slice(0, SHOWN).map((each) => (
-        <div key={each.id} className={classes.found}>
-          <div style={{ flex: 1, minWidth: 0 }}>
-            <Text size="sm" truncate>
-              {nameOf(each)}
-              {each.pages && each.pages.length > 0 && (
-                <Text span size="xs" c="dimmed">
-                  {" "}
-                  {words(slides ? "onSlides" : "onPages", { pages: spans(each.pages) })}
-                </Text>
-              )}
-            </Text>
-            <div className={classes.bar}>
-              <div style={{ width: `${Math.round(each.score * 100)}%` }} />
-            </div>
-          </div>
-          <Text size="sm" className="figures">
-            {t("sure", { percent: formats.percent(each.score, language) })}
-          </Text>
-        </div>
-      ))}
+    <>
+      <Rows rows={rows} />
       {candidates.length > SHOWN && (
         <Text size="xs" c="dimmed" mt={6}>
           {t("moreFound", { n: candidates.length - SHOWN })}
         </Text>
       )}
-      {children}
-    </Panel>
+    </>
   );
 }
 
@@ -89,27 +68,64 @@ export function SameAsBefore({ removal }: { removal: RemovalOut }) {
   );
 }
 
-/** The note that the mark may still be visible comes first, by the verdict that decides the charge. */
-export function StillVisible({ removal }: { removal: RemovalOut }) {
-  const t = useText(removalTexts);
+type VerdictName = keyof typeof VERDICTS;
+
+export const VERDICTS = { CLEAN: "verdictClean", LOOK: "verdictLook", POOR: "verdictPoor" } as const;
+
+/** The one verdict on a result, as the server has it; null before it is known, and for files without one. */
+export function useVerdict(removal: RemovalOut): VerdictName | null {
   const metrics = useResult(removal.id).data?.metrics as Metrics | null | undefined;
-  const doubtful = metrics?.verdict === "LOOK" || metrics?.verdict === "POOR";
-  if (!removal.accept_poor && !doubtful) return null;
+  return removal.accept_poor && metrics?.verdict !== "CLEAN" ? "POOR" : (metrics?.verdict ?? null);
+}
+
+/** The verdict comes first, with the place to look at, and what can be done about it. */
+export function Verdict({ removal, children }: { removal: RemovalOut; children: ReactNode }) {
+  const t = useText(removalTexts);
+  const verdict = useVerdict(removal);
+  const texts = { CLEAN: t("cleanText"), LOOK: t("lookText"), POOR: t("takenAsIsText") };
   return (
-    <Alert
-      icon={<IconAlertTriangle />}
-      role="alert"
-      data-testid="still-visible"
-      styles={{
-        root: { background: "var(--warn-ground)" },
-        icon: { color: "var(--warn-ink)" },
-        message: { color: "var(--ink)" },
-      }}
-    >
-      {removal.accept_poor ? t("takenAsIsText") : t("visibleText")}
-    </Alert>
+    <Panel>
+      {verdict && (
+        <Stack gap={6} data-testid={verdict === "CLEAN" ? "verdict" : "still-visible"} role="status">
+          <div>
+            <StateBadge state={verdict} label={t(VERDICTS[verdict])} tone={verdict === "CLEAN" ? "good" : "warn"} />
+          </div>
+          <Text size="sm">{texts[verdict]}</Text>
+          {verdict !== "CLEAN" && <LookHere removal={removal} />}
+        </Stack>
+      )}
+      <Stack gap={6} mt={verdict ? "sm" : 0}>
+        {children}
+      </Stack>
+    </Panel>
   );
 }
+
+/** What may be left, enlarged: the surroundings of the mark in the result. */
+function LookHere({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  const mimeType = useResult(removal.id).data?.mime_type ?? "";
+  const shown = removal.media_type === "IMAGE" && isShown(mimeType);
+  const size = useNaturalSize(shown ? resultUrl(removal.id) : "");
+  if (!shown || size === null || size === "none") return null;
+  const crop = cropAround(
+    removal.candidates.map(({ box }) => box),
+    size,
+  );
+  if (crop === null) return null;
+  const style = {
+    aspectRatio: `${crop.width} / ${crop.height}`,
+    backgroundImage: `url("${resultUrl(removal.id)}")`,
+    backgroundSize: `${(size.width / crop.width) * 100}% ${(size.height / crop.height) * 100}%`,
+    backgroundPosition: `${position(crop.x, crop.width, size.width)}% ${position(crop.y, crop.height, size.height)}%`,
+  };
+  return (
+    <div className={classes.crop} style={style} role="img" aria-label={t("verdictLook")} data-testid="look-here" />
+  );
+}
+
+const position = (from: number, length: number, whole: number) =>
+  whole > length ? (from / (whole - length)) * 100 : 0;
 
 /** How it ended, or how far it is: a result that was taken as it is does not pass for a good one. */
 export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "status" | "accept_poor" | "error_code"> }) {
@@ -123,10 +139,22 @@ export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "statu
   return <StateBadge state={removal.status} label={t("takenAsIs")} tone="warn" />;
 }
 
-const VERDICTS = { CLEAN: "verdictClean", LOOK: "verdictLook", POOR: "verdictPoor" } as const;
+/** What was found and measured, for those who ask. */
+export function Details({ removal }: { removal: RemovalOut }) {
+  const t = useText(removalTexts);
+  return (
+    <details className={classes.details}>
+      <summary>{t("details")}</summary>
+      <Found removal={removal} />
+      <Measured taskId={removal.id} />
+      <Anchor component={Link} to={`/tasks/${removal.id}`} size="sm">
+        {t("task")}
+      </Anchor>
+    </details>
+  );
+}
 
-/** What was measured of the result. */
-export function Quality({ taskId }: { taskId: string }) {
+function Measured({ taskId }: { taskId: string }) {
   const t = useText(removalTexts);
   const language = useLanguage();
   const metrics = useResult(taskId).data?.metrics as Metrics | null | undefined;
@@ -134,7 +162,6 @@ export function Quality({ taskId }: { taskId: string }) {
   const share = (value: number) => formats.percent(value, language);
   const db = metrics.untouched_db;
   const rows: [string, string][] = [];
-  if (metrics.verdict) rows.push([t("verdict"), t(VERDICTS[metrics.verdict])]);
   if (typeof metrics.confidence === "number") rows.push([t("confidence"), share(metrics.confidence)]);
   if (typeof metrics.changed_area === "number") rows.push([t("changed"), share(metrics.changed_area)]);
   if (db !== undefined) {
@@ -151,14 +178,14 @@ export function Quality({ taskId }: { taskId: string }) {
   }
   if (rows.length === 0) return null;
   return (
-    <Panel title={t("quality")}>
+    <>
       <Rows rows={rows} />
       {metrics.warnings?.map((warning) => (
         <Text key={warning} size="xs" c="dimmed" mt={6}>
           {warning}
         </Text>
       ))}
-    </Panel>
+    </>
   );
 }
 

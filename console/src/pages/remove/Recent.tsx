@@ -45,10 +45,10 @@ export function Recent() {
   );
 }
 
-export function RemovalCard({ removal }: { removal: RemovalItemOut }) {
+export function RemovalCard({ removal, search = "" }: { removal: RemovalItemOut; search?: string }) {
   const picture = removal.status === "SUCCEEDED" ? resultPreviewUrl(removal.id) : previewUrl(removal.asset_id);
   return (
-    <Link to={`/remove/${removal.id}`} className={classes.card}>
+    <Link to={`/remove/${removal.id}${search}`} className={classes.card}>
       <div className={classes.picture}>
         <Thumbnail src={picture} kind={removal.media_type} size={160} />
       </div>

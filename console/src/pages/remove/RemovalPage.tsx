@@ -1,12 +1,14 @@
-import { Anchor, Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { Button, Group, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
-import { Link, useNavigate, useParams } from "react-router";
-import { api, data, keys, type RemovalOut } from "../../api";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { Link, useLocation, useNavigate, useParams } from "react-router";
+import { api, data, keys, type RemovalOut, type TaskStatus } from "../../api";
 import {
+  announce,
   commonTexts,
   Empty,
   IconBrush,
+  IconCheck,
   IconDownload,
   IconPlayerStop,
   IconWand,
@@ -19,17 +21,28 @@ import {
 } from "../../components";
 import { useText } from "../../i18n";
 import { isOver, useLiveTask } from "../../live/task";
+import { BatchWalk } from "./BatchWalk";
 import { CandidateList } from "./CandidateList";
 import { Columns } from "./Columns";
 import { Failure } from "./Failure";
 import { MarkedPicture } from "./MarkedPicture";
 import { download, sizeOf } from "./media";
-import { Found, Quality, RemovalBadge, ResultFacts, ReturnResult, SameAsBefore, StillVisible } from "./Outcome";
+import {
+  Details,
+  RemovalBadge,
+  ResultFacts,
+  ReturnResult,
+  SameAsBefore,
+  useVerdict,
+  VERDICTS,
+  Verdict,
+} from "./Outcome";
 import { drawingBefore, orderAgain } from "./order";
 import { usePrice } from "./Price";
 import { ProgressPanel } from "./ProgressPanel";
-import { ResultView } from "./ResultView";
+import { ResultView, useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
+import { useSuccessor } from "./successor";
 
 const EditorDialog = lazy(() => import("./EditorDialog"));
 
@@ -51,6 +64,7 @@ function Removal({ taskId }: { taskId: string }) {
     placeholderData: (before: RemovalOut | undefined) => before,
   });
   const again = useAgain(removal.data, task.data?.payload);
+  useAnnouncedEnd(removal.data, status);
   const error = removal.error ?? task.error;
   if (error) {
     return (
@@ -73,9 +87,7 @@ function Removal({ taskId }: { taskId: string }) {
       text={
         <Group gap="sm">
           <RemovalBadge removal={{ ...removal.data, status: task.data.status }} />
-          <Anchor component={Link} to={`/tasks/${taskId}`} size="sm">
-            {t("details")}
-          </Anchor>
+          <BatchWalk taskId={taskId} />
         </Group>
       }
       actions={
@@ -105,7 +117,7 @@ function Removal({ taskId }: { taskId: string }) {
         </>
       )}
       {task.data.status === "SUCCEEDED" && <Success removal={removal.data} again={again} />}
-      {task.data.status === "FAILED" && <Failure removal={removal.data} again={again} />}
+      {task.data.status === "FAILED" && <Unresolved removal={removal.data} again={again} />}
       {task.data.status === "CANCELED" && (
         <Panel>
           <Empty
@@ -124,29 +136,70 @@ function Removal({ taskId }: { taskId: string }) {
   );
 }
 
+/** Says the end of a removal that was seen under way, for those who do not see it. */
+function useAnnouncedEnd(removal: RemovalOut | undefined, status: string | undefined): void {
+  const t = useText(removalTexts);
+  const open = useRef(false);
+  const over = removal !== undefined && isOver(removal.status);
+  const metrics = useResult(removal?.id ?? "", over && removal.status === "SUCCEEDED").data?.metrics as {
+    verdict?: "CLEAN" | "LOOK" | "POOR";
+  } | null;
+  useEffect(() => {
+    if (status !== undefined && !isOver(status as TaskStatus)) open.current = true;
+    if (!open.current || !over || removal === undefined) return;
+    if (removal.status === "SUCCEEDED" && metrics === undefined) return; // the verdict is on its way
+    open.current = false;
+    if (removal.status !== "SUCCEEDED") announce(t("resultFailed"));
+    else if (!metrics?.verdict) announce(t("resultReady"));
+    else announce(`${t("resultReady")} ${t(VERDICTS[metrics.verdict])}`);
+  }, [status, over, removal, metrics, t]);
+}
+
+/** A failure is closed once a later order of the same file has succeeded: nothing is offered, and charged, twice. */
+function Unresolved({ removal, again }: { removal: RemovalOut; again: Again }) {
+  const t = useText(removalTexts);
+  const later = useSuccessor(removal);
+  if (later.isPending) return <Loading />;
+  if (!later.data) return <Failure removal={removal} again={again} />;
+  return (
+    <Panel>
+      <Empty
+        icon={IconCheck}
+        title={t("closedTitle")}
+        action={
+          <Button component={Link} to={`/remove/${later.data.id}`}>
+            {t("openResult")}
+          </Button>
+        }
+      />
+    </Panel>
+  );
+}
+
 function Success({ removal, again }: { removal: RemovalOut; again: Again }) {
   const t = useText(removalTexts);
+  const verdict = useVerdict(removal);
+  const moving = ["IMAGE", "VIDEO"].includes(removal.media_type);
   return (
     <Columns aside="20rem">
       <Stack>
         <SameAsBefore removal={removal} />
-        <StillVisible removal={removal} />
         <Panel>
           <ResultView removal={removal} />
         </Panel>
       </Stack>
       <Stack>
-        <Found candidates={removal.candidates} slides={removal.media_type === "PPT"}>
-          <Button variant="light" fullWidth mt="sm" leftSection={<IconBrush size={16} />} onClick={again.draw}>
+        <Verdict removal={removal}>
+          <Button variant="light" fullWidth leftSection={<IconBrush size={16} />} onClick={again.draw}>
             {t("notRight")}
           </Button>
-          {removal.quality === "STANDARD" && ["IMAGE", "VIDEO"].includes(removal.media_type) && (
+          {verdict !== "CLEAN" && removal.quality === "STANDARD" && moving && (
             <HighAgain removal={removal} again={again} />
           )}
-        </Found>
-        <Quality taskId={removal.id} />
+          <ReturnResult removal={removal} />
+        </Verdict>
         <ResultFacts removal={removal} />
-        <ReturnResult removal={removal} />
+        <Details removal={removal} />
       </Stack>
     </Columns>
   );
@@ -162,7 +215,6 @@ function HighAgain({ removal, again }: { removal: RemovalOut; again: Again }) {
       <Button
         variant="subtle"
         fullWidth
-        mt={6}
         loading={again.busy}
         disabled={price !== undefined && !price.enough}
         onClick={() => again.run({ quality: "HIGH" })}
@@ -189,6 +241,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
   const t = useText(removalTexts);
   const words = useText(removeTexts);
   const navigate = useNavigate();
+  const { search } = useLocation(); // of a walk through a batch
   const { busy, act } = useAct(keys.removals.all);
   const [drawing, setDrawing] = useState(false);
   const price = usePrice(drawing && removal ? [removal.asset_id] : [], removal?.quality ?? "STANDARD").data;
@@ -205,7 +258,7 @@ function useAgain(removal: RemovalOut | undefined, payload: unknown): Again & { 
       const same = { basis: removal.rights_basis, quality: removal.quality };
       const taskId = await orderAgain(found, payload, { ...same, ...how });
       setDrawing(false);
-      void navigate(`/remove/${taskId}`);
+      void navigate(`/remove/${taskId}${search}`);
     });
   };
   const editor =

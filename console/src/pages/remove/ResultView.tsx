@@ -12,8 +12,9 @@ import { removalTexts } from "./remove.texts";
 import { spans } from "./spans";
 import { VideoView } from "./VideoView";
 
-export function useResult(taskId: string) {
+export function useResult(taskId: string, enabled = true) {
   return useQuery({
+    enabled,
     queryKey: keys.results(taskId),
     queryFn: () => data(api.GET("/v1/tasks/{task_id}/result", { params: { path: { task_id: taskId } } })),
     staleTime: 60_000,

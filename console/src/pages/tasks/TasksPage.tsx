@@ -72,7 +72,7 @@ export default function TasksPage() {
       width: "minmax(9rem, 2fr)",
       phone: "title",
       cell: (task) => (
-        <Text size="sm" fw={550} truncate>
+        <Text size="sm" fw={600} truncate>
           {task.title || task.id}
         </Text>
       ),

@@ -72,7 +72,7 @@ export const tasksTexts = texts(
     deleteTitle: "Delete this task?",
     deleteText: "Its row, logs and result go with it.",
     deleted: "The task is deleted.",
-    facts: "Facts",
+    facts: "Details",
     queue: "Queue",
     attempt: "Attempt",
     attemptOf: "{attempt} of {max}",

@@ -26,13 +26,13 @@ export function Balance() {
             rootColor="var(--surface-2)"
             sections={[{ value: share, color: share > 15 ? "water.7" : "red.8" }]}
             label={
-              <Text ta="center" fw={700} className="figures">
+              <Text ta="center" fw={600} className="figures">
                 {Math.round(share)}%
               </Text>
             }
           />
           <div>
-            <Text fz={32} fw={700} lh={1.1} className="figures" data-testid="units-left">
+            <Text fz="xl" fw={600} lh={1.1} className="figures" data-testid="units-left">
               {formats.number(left, language)}
             </Text>
             <Text size="sm" c="dimmed">

@@ -1,42 +1,30 @@
-import { Anchor, Button, Group, Text } from "@mantine/core";
-import { Link } from "react-router";
+import { Button, Group, Text } from "@mantine/core";
 import { api, data, type EntryOut, keys, useListing } from "../../api";
-import {
-  type Column,
-  CursorTable,
-  Empty,
-  EntryState,
-  EntryUnits,
-  IconDownload,
-  IconReceipt,
-  Id,
-  Time,
-} from "../../components";
+import { type Column, CursorTable, Empty, IconDownload, IconReceipt, StateBadge, Time } from "../../components";
 import { useLanguage, useText, wordFor } from "../../i18n";
+import { type MergedEntry, merged } from "./merged";
 import { usageTexts } from "./usage.texts";
 
-/** Every entry of the ledger, newest first. */
+const TONES = { held: "waiting", used: "neutral", released: "neutral", granted: "good", returned: "good" } as const;
+
+/** What was granted and used, newest first: one row for each order. */
 export function Ledger() {
   const t = useText(usageTexts);
   useLanguage();
   const listing = useListing<EntryOut>(keys.usage.ledger, (cursor) =>
     data(api.GET("/v1/usage", { params: { query: { limit: 50, cursor } } })),
   );
-  const columns: Column<EntryOut>[] = [
+  const rows = { ...listing, items: merged(listing.items) };
+  const columns: Column<MergedEntry>[] = [
     {
-      key: "source",
+      key: "what",
       header: t("what"),
-      width: "minmax(10rem, 1.4fr)",
+      width: "minmax(10rem, 2fr)",
       phone: "title",
-      cell: (entry) => (
-        <div>
-          <Text size="sm">{wordFor(usageTexts, entry.source)}</Text>
-          {entry.remark && (
-            <Text size="xs" c="dimmed" truncate>
-              {entry.remark}
-            </Text>
-          )}
-        </div>
+      cell: (row) => (
+        <Text size="sm" truncate>
+          {row.title ?? row.last.remark ?? wordFor(usageTexts, row.last.source)}
+        </Text>
       ),
     },
     {
@@ -44,29 +32,19 @@ export function Ledger() {
       header: t("units"),
       width: "6rem",
       align: "end",
-      cell: (entry) => <EntryUnits entry={entry} />,
+      cell: (row) => (
+        <Text size="sm" fw={600} className="figures">
+          {row.units === 0 ? "0" : row.units > 0 ? `−${row.units}` : `+${-row.units}`}
+        </Text>
+      ),
     },
     {
-      key: "status",
+      key: "state",
       header: t("state"),
-      width: "8rem",
-      cell: (entry) => <EntryState entry={entry} />,
-    },
-    {
-      key: "task",
-      header: t("task"),
       width: "9rem",
-      phone: "hidden",
-      cell: (entry) =>
-        entry.task_id ? (
-          <Anchor component={Link} to={`/tasks/${entry.task_id}`} size="sm">
-            {t("task")}
-          </Anchor>
-        ) : entry.entitlement_id ? (
-          <Id id={entry.entitlement_id} />
-        ) : null,
+      cell: (row) => <StateBadge state={row.state} label={t(`state-${row.state}`)} tone={TONES[row.state]} />,
     },
-    { key: "at", header: t("when"), width: "9rem", cell: (entry) => <Time at={entry.created_at} /> },
+    { key: "at", header: t("when"), width: "9rem", cell: (row) => <Time at={row.last.created_at} /> },
   ];
   return (
     <>
@@ -87,9 +65,10 @@ export function Ledger() {
       </Group>
       <CursorTable
         label={t("ledger")}
-        listing={listing}
+        listing={rows}
         columns={columns}
-        rowKey={(entry) => entry.id}
+        rowKey={(row) => row.key}
+        href={(row) => (row.taskId ? `/remove/${row.taskId}` : "/usage")}
         empty={<Empty icon={IconReceipt} title={t("noEntries")} />}
       />
     </>

@@ -1,8 +1,10 @@
 import { Alert, Button, Center, Modal, Stack, Text } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
+import { Link } from "react-router";
 import { api, data, keys, type OrderOut } from "../../api";
 import { commonTexts, IconBrandWechat, IconCircleCheck, ProblemAlert, Time } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { useDraft } from "../remove/draft";
 import { usageTexts } from "./usage.texts";
 
 /** The code to scan, until it is paid. */
@@ -10,6 +12,7 @@ export function PayDialog({ order, onClose }: { order: OrderOut; onClose: () => 
   const t = useText(usageTexts);
   const common = useText(commonTexts);
   const language = useLanguage();
+  const { files } = useDraft();
   const params = { path: { order_id: order.id } };
   const current = useQuery({
     queryKey: keys.usage.order(order.id),
@@ -27,11 +30,11 @@ export function PayDialog({ order, onClose }: { order: OrderOut; onClose: () => 
     <Modal
       opened
       onClose={onClose}
-      title={<Text fw={650}>{t("pay")}</Text>}
+      title={<Text fw={600}>{t("pay")}</Text>}
       closeButtonProps={{ "aria-label": common("close") }}
     >
       <Stack align="center" gap="sm">
-        <Text fw={700} fz={26} className="figures">
+        <Text fw={600} fz="xl" className="figures">
           {formats.money(order.amount_cents, order.currency, language)}
         </Text>
         <Text size="sm" c="dimmed">
@@ -52,12 +55,24 @@ export function PayDialog({ order, onClose }: { order: OrderOut; onClose: () => 
             <Button variant="default" loading={check.isFetching} onClick={() => void check.refetch()}>
               {t("check")}
             </Button>
+            {check.data?.status === "PENDING" && !check.isFetching && (
+              <Text size="sm" role="status">
+                {t("notPaidYet")}
+              </Text>
+            )}
           </>
         )}
         {status === "PAID" && (
-          <Alert color="green" icon={<IconCircleCheck />} w="100%" styles={{ message: { color: "var(--ink)" } }}>
-            {t("paid")}
-          </Alert>
+          <>
+            <Alert color="green" icon={<IconCircleCheck />} w="100%" styles={{ message: { color: "var(--ink)" } }}>
+              {t("paid")}
+            </Alert>
+            {files.length > 0 && (
+              <Button component={Link} to="/remove">
+                {t("backToOrder")}
+              </Button>
+            )}
+          </>
         )}
         {status === "CLOSED" && <Text>{t("closed")}</Text>}
       </Stack>

@@ -23,6 +23,7 @@ export function Plans() {
   const [order, setOrder] = useState<OrderOut | null>(null);
   const [wanted, setWanted] = useState<string | null>(null);
   const { busy, act } = useAct();
+  const confirm = useConfirm();
   const plans = usePlans();
   const subscriptions = useQuery({
     queryKey: keys.usage.subscriptions,
@@ -32,7 +33,11 @@ export function Plans() {
   if (!plans.data || !subscriptions.data) return <Loading />;
   if (plans.data.length === 0) return <Empty icon={IconCrown} title={t("noPayments")} />;
   const mine = subscriptions.data.find((each) => each.status === "ACTIVE" || each.status === "PAST_DUE");
-  const buy = (plan: PlanOut) => {
+  const present = plans.data.find((plan) => plan.id === mine?.plan_id);
+  const buy = async (plan: PlanOut) => {
+    const name = present?.name ?? "";
+    const question = { title: t("switchTitle", { plan: plan.name }), body: t("switchText", { plan: name }) };
+    if (present && present.id !== plan.id && !(await confirm({ ...question, action: t("choose") }))) return;
     setWanted(plan.id);
     return act(async () => {
       const made =
@@ -49,6 +54,9 @@ export function Plans() {
   };
   return (
     <>
+      <Text size="sm" c="dimmed" mb="md" maw="48rem">
+        {t("unitIs")}
+      </Text>
       <SimpleGrid cols={{ base: 1, xs: 2, md: 3 }} spacing="md">
         {plans.data.map((plan) => (
           <Plan
@@ -95,13 +103,13 @@ function Plan({
   return (
     <div className={classes.plan} data-mine={mine !== null || undefined}>
       <Group justify="space-between">
-        <Text fw={650} fz="lg">
+        <Text fw={600} fz="lg">
           {plan.name}
         </Text>
         {mine && <StateBadge state={mine.status} label={t("current")} />}
         {plan.price_cents === 0 && <StateBadge state="ACTIVE" label={t("everybody")} tone="neutral" />}
       </Group>
-      <Text fz={28} fw={700} className="figures">
+      <Text fz="xl" fw={600} className="figures">
         {plan.price_cents === 0 ? t("free") : formats.money(plan.price_cents, plan.currency, language)}{" "}
         {plan.price_cents > 0 && (
           <Text span size="sm" c="dimmed" fw={400}>
@@ -109,7 +117,17 @@ function Plan({
           </Text>
         )}
       </Text>
-      <Text size="sm">{t("unitsMonth", { n: plan.monthly_quota })}</Text>
+      <Text size="sm">
+        {t("unitsMonth", { n: plan.monthly_quota })}
+        {plan.price_cents > 0 && plan.monthly_quota > 0 && (
+          <Text span size="sm" c="dimmed">
+            {" · "}
+            {t("perUnit", {
+              price: formats.money(Math.round(plan.price_cents / plan.monthly_quota), plan.currency, language),
+            })}
+          </Text>
+        )}
+      </Text>
       <Stack gap={2}>
         {labels.map((label) => (
           <Text key={label} size="sm" c="dimmed">

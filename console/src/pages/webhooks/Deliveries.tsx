@@ -132,7 +132,7 @@ function Delivery({ id, onClose }: { id: string; onClose: () => void }) {
       onClose={onClose}
       position="right"
       size="xl"
-      title={<Text fw={650}>{t("delivery")}</Text>}
+      title={<Text fw={600}>{t("delivery")}</Text>}
       closeButtonProps={{ "aria-label": common("close") }}
     >
       {delivery.error ? (

@@ -168,7 +168,7 @@ function Actions({ endpoint }: { endpoint: EndpointOut }) {
       <Modal
         opened={secret !== null}
         onClose={() => setSecret(null)}
-        title={<Text fw={650}>{t("rotate")}</Text>}
+        title={<Text fw={600}>{t("rotate")}</Text>}
         closeButtonProps={{ "aria-label": common("close") }}
       >
         {secret !== null && <Secret title={t("secretTitle")} value={secret} />}

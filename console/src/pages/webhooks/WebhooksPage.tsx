@@ -20,7 +20,7 @@ export default function WebhooksPage() {
       width: "minmax(8rem, 1fr)",
       phone: "title",
       cell: (endpoint) => (
-        <Text size="sm" fw={550} truncate>
+        <Text size="sm" fw={600} truncate>
           {endpoint.name}
         </Text>
       ),

@@ -2,6 +2,9 @@ import { texts } from "../../i18n";
 
 export const webhookTexts = texts(
   {
+    everybodys: "Webhooks",
+    everybodysText: "The endpoints of all users.",
+    failingSince: "Failing since",
     title: "Webhooks",
     text: "Your events, sent to servers of yours, signed by Standard Webhooks.",
     add: "Add an endpoint",
@@ -50,7 +53,7 @@ export const webhookTexts = texts(
     attempts: "Attempts",
     latency: "Answer time (95 %)",
     waiting: "Waiting",
-    facts: "Facts",
+    facts: "Details",
     secret: "Secret",
     retries: "Retries",
     timeout: "Time to answer",
@@ -62,6 +65,9 @@ export const webhookTexts = texts(
     ms: "{n} ms",
   },
   {
+    everybodys: "Webhook",
+    everybodysText: "所有用户的端点。",
+    failingSince: "失败起始",
     title: "Webhook",
     text: "把您的事件发送到您的服务器，按 Standard Webhooks 签名。",
     add: "添加端点",

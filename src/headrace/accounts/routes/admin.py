@@ -22,7 +22,7 @@ from headrace.accounts.model import User, UserStatus
 from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register
 from headrace.accounts.routes.dependencies import AccountsDep
-from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserOut, UserWithPasswordOut
+from headrace.accounts.schemas import AdminUserIn, ResetPasswordIn, RoleIn, UserNamesOut, UserOut, UserWithPasswordOut
 from headrace.database import Tx
 from headrace.edge.authorization import Admin
 from headrace.edge.errors import InvalidCursor, InvalidIfMatch
@@ -61,6 +61,17 @@ async def list_users(
             limit=listing.fetch,
         )
     return listing.page(rows, mark=lambda user: (user.created_at, user.id), item=UserOut.of)
+
+
+@router.get("/names", response_model=UserNamesOut, summary="Read users' names")
+async def get_user_names(
+    caller: Admin,
+    db: Db,
+    user_id: Annotated[list[Annotated[str, Query(max_length=64)]], Query(min_length=1, max_length=100)],
+) -> UserNamesOut:
+    """The usernames of these users, for lists that show what is theirs; unknown ids are left out. Audited."""
+    async with db.transaction() as tx:
+        return UserNamesOut(names=await administration.list_names(tx, caller.who, user_id))
 
 
 @router.get("/{user_id}", response_model=UserOut, summary="Read a user", responses=problems(UserNotFound))

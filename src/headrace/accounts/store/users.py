@@ -1,5 +1,6 @@
 """SQL for users. The system's own user cannot be read or changed here."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv4Network, IPv6Network
@@ -232,3 +233,10 @@ FIND_BY_NAME = f"SELECT {COLUMNS} FROM headrace.users WHERE lower(username) = lo
 async def find_by_name(tx: Tx, username: str) -> User | None:
     row = await tx.fetchrow(FIND_BY_NAME, username, ids.SYSTEM_USER)
     return None if row is None else user_of(row)
+
+
+LIST_NAMES = "SELECT id, username FROM headrace.users WHERE id = ANY($1)"
+
+
+async def list_names(tx: Tx, user_ids: Sequence[str]) -> dict[str, str | None]:
+    return {row["id"]: row["username"] for row in await tx.fetch(LIST_NAMES, list(user_ids))}

@@ -4,10 +4,13 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request
 
-from headrace.admin.overview.schemas import OverviewOut, SettingOut, StatisticsRangeOut
+from headrace import audit
+from headrace.admin.overview.failures import list_failure_groups
+from headrace.admin.overview.schemas import FailureGroupOut, OverviewOut, SettingOut, StatisticsRangeOut
 from headrace.admin.overview.service import Operators, read_overview
 from headrace.admin.statistics.model import Range
 from headrace.admin.statistics.service import read_statistics
+from headrace.audit import Action, Resource, ResourceType
 from headrace.edge.authorization import Admin
 from headrace.edge.paging import Page
 from headrace.edge.routing import Router
@@ -68,3 +71,12 @@ async def get_statistics(
 async def list_settings(caller: Admin, operators: OperatorsDep) -> Page[SettingOut]:  # noqa: ARG001 - asked to be let in
     """What this deployment has chosen, in the API process that answers. Secrets are hidden."""
     return Page(items=[SettingOut.of(setting) for setting in operators.settings])
+
+
+@router.get("/failures", response_model=Page[FailureGroupOut], summary="Group recent failures")
+async def list_failures(caller: Admin, db: Db) -> Page[FailureGroupOut]:
+    """The 2,000 newest failed tasks of all users, grouped by type and by the last line of their error. Audited."""
+    async with db.transaction() as tx:
+        await audit.record(tx, caller.who, Action.READ, Resource(ResourceType.TASK, "*"), data={"status": "FAILED"})
+        groups = await list_failure_groups(tx)
+    return Page(items=[FailureGroupOut.model_validate(each, from_attributes=True) for each in groups])

@@ -193,3 +193,14 @@ class SettingOut(BaseModel):
             secret=setting.secret,
             description=setting.description,
         )
+
+
+class FailureGroupOut(BaseModel):
+    """Failures of one type that end with the same line."""
+
+    task_type: str = Field(examples=["report.build"])
+    error_code: str | None = Field(examples=["error"])
+    error: str = Field(description="The last line of the error.", examples=["KeyError: 'total'"])
+    count: int = Field(examples=[80])
+    last_at: datetime
+    last_task_id: str = Field(examples=["tsk_01h455vb4pex5vsknk084sn02q"])

@@ -1,5 +1,6 @@
 """SQL for the ledger. Only headrace.hold_units and headrace.settle_holds write holds and settlements."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -184,3 +185,11 @@ async def list_entries(
         limit=limit,
         rows=walks.share(len(_walked_statuses(wanted))),
     )
+
+
+TASK_TITLES = "SELECT id, title FROM headrace.tasks WHERE id = ANY($1) AND deleted_at IS NULL AND title <> ''"
+
+
+async def list_task_titles(tx: Tx, task_ids: Sequence[str]) -> dict[str, str]:
+    """The titles of the tasks of a page of entries: of a removal the name of its file."""
+    return {row["id"]: row["title"] for row in await tx.fetch(TASK_TITLES, list(task_ids))}

@@ -858,6 +858,8 @@ class LedgerEntry(Answer):
     """What caused it."""
     remark: str | None = None
     """The reason of an adjustment."""
+    task_title: str | None = None
+    """In lists, the task's title: of a removal, the file's name."""
     created_at: datetime
 
 

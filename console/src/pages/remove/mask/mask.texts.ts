@@ -36,7 +36,7 @@ export const maskTexts = texts(
     allPages: "all pages",
     thisPage: "this page only",
     keysBoxes: "Wheel: zoom · Space: move · Ctrl + Z: undo",
-    notAMask: "This file is no picture. A mask is white where the mark is, and black elsewhere.",
+    notAMask: "This file is not a picture. A mask is white where the mark is, and black elsewhere.",
     cannotPlay: "This browser cannot play the clip; you see one of its frames.",
     canvas: "Picture to draw on",
     byKeyboard:
