@@ -81,6 +81,7 @@ async def test_clients_are_told_what_there_is_and_what_holds_for_them(
         "announcement": None,
         "contact": {"email": None, "url": None},
         "features": {},
+        "legal": {"terms": None, "privacy": None},
         "language": "en",
     }
     ada_id, ada = await enter(db, known, "ada", Role.USER)
