@@ -27,7 +27,7 @@ export function useUserNames(ids: readonly (string | null | undefined)[]): Reado
   });
 }
 
-/** Whose a row is: by name, or by id until the name is there. */
+/** Whose a row is: by name, or by id until the name is read. */
 export function OwnerName({ id, names }: { id: string; names: ReadonlyMap<string, string> }) {
   const name = useMemo(() => names.get(id) ?? shortId(id), [id, names]);
   return (
