@@ -109,16 +109,21 @@ _ORDER = "created_at DESC, id DESC"
 
 def list_statement(wanted: Filter, older_than: Mark | None, limit: int) -> tuple[str, Sequence[object]]:
     """A walk along the index of a user, a kind or all; or over the few files with the same bytes."""
-    where = Where().eq("user_id", wanted.user_id).is_word("status", AssetStatus.UPLOADED.value)
-    where = where.eq("sha256", wanted.sha256)
+    where, order = Where().is_word("status", AssetStatus.UPLOADED.value), _ORDER
+    if wanted.sha256 is not None:
+        where = where.eq("user_id", wanted.user_id).eq("sha256", wanted.sha256)
+    elif wanted.user_id is not None:
+        # Twice, and so as = ANY: the planner would drop a plain equality from the order, and might walk over the files
+        # of all users.
+        where, order = where.among("user_id", [wanted.user_id, wanted.user_id]), f"user_id, {_ORDER}"
     if wanted.user_id is None:
         where = where.eq("media_type", wanted.media_type)
     where = where.older_than(("created_at", "id"), older_than)
     rest = Where(first=where.next).has_text("origin_name", wanted.name)
     if wanted.user_id is not None:
         rest = rest.eq("media_type", wanted.media_type)
-    source = walks.source("headrace.assets", where, _ORDER, rows=walks.bound(rest, limit))
-    sql = walks.selection(COLUMNS, [source], "asset", rest, _ORDER)
+    source = walks.source("headrace.assets", where, order, rows=walks.bound(rest, limit))
+    sql = walks.selection(COLUMNS, [source], "asset", rest, order)
     return sql, (*where.args, *rest.args, limit)
 
 
