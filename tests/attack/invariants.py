@@ -224,6 +224,24 @@ LEDGER = [
                OR NOT EXISTS (SELECT FROM headrace.task_queue WHERE task_id = held.task_id AND units IS NOT NULL))
         """,
     ),
+    Invariant(
+        "the days that were added up are what the ledger says",
+        ("usage_days", "usage_ledger"),
+        """
+        SELECT user_id, day, days.used, days.released, entry.used AS ledger_used, entry.released AS ledger_released
+        FROM (
+          SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day,
+                 coalesce(sum(consume_unit) FILTER (WHERE status = 'COMMITTED'), 0) AS used,
+                 coalesce(sum(consume_unit) FILTER (WHERE status = 'RELEASED'), 0) AS released
+          FROM headrace.usage_ledger
+          WHERE status IN ('COMMITTED', 'RELEASED') AND hold_id IS NOT NULL
+          GROUP BY 1, 2
+        ) AS entry
+        LEFT JOIN headrace.usage_days AS days USING (user_id, day)
+        WHERE day < (SELECT day FROM headrace.usage_days_horizon)
+          AND (days.used, days.released) IS DISTINCT FROM (entry.used, entry.released)
+        """,
+    ),
 ]
 
 FILES = [
@@ -314,6 +332,7 @@ ALL += [
 NOT_READ = {
     "broker_messages": "goes as the broker confirms; tests/outbox/test_nats.py reads the broker itself",
     "relays": "who is there, for those who wake them and for people; it may be late",
+    "audit_verified_head": "a bookmark with an HMAC; tests/audit/test_continuing.py forges and removes it",
     "archives": "its moves are guarded by a trigger, its files verified by tests/archive",
     "audit_imports": "how far an import came; only the importer reads it",
     "ledger_verification": "what the last look through the ledger found, for people",
@@ -324,6 +343,7 @@ NOT_READ = {
     "statistics_durations": "for plots: tests/admin/test_statistics.py compares the percentiles with exact ones",
     "statistics_minutes": "for plots: a minute may be missing, tests/admin/test_statistics.py reads what is there",
     "statistics_queues": "the same",
+    "usage_days_horizon": "how far the days are added up",
     "rate_limits": "unlogged: a crash empties it, and it may be behind",
     "row_archives": "only added to, in the commit that deletes the rows; its files verified by tests/archive",
     "retention_minimums": "three rows that only the owner writes; what they forbid in tests/archive",

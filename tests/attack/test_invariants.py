@@ -194,6 +194,8 @@ DAMAGE = {
     "UPDATE audit_events SET seq = 0 WHERE seq = (SELECT max(seq) FROM audit_events)",
     "for every entitlement": "UPDATE entitlements SET quota_left = quota_left - 1",
     "what is held is settled whole": "UPDATE usage_ledger SET consume_unit = 1 WHERE hold_id IS NOT NULL",
+    "the days that were added up": "DELETE FROM usage_days_horizon; "
+    "INSERT INTO usage_days_horizon (day) VALUES (current_date + 2)",
     **payment_invariants.DAMAGE,
     "a task that somebody deleted": "UPDATE tasks SET deleted_at = now() WHERE task_type = 'shaky'",
 }

@@ -274,6 +274,11 @@ def _entitlement(world: World) -> list[str]:
     return [row["id"], "--units", "5", "--reason", "as agreed"]
 
 
+def _with_second_factor(world: World) -> list[str]:
+    world.run("UPDATE headrace.users SET second_factor_at = now() WHERE username = 'ada'")
+    return ["ada"]
+
+
 RECIPES: dict[str, Callable[[World], list[str]]] = {
     "outbox revive": _dead,
     "outbox withdraw": _withdrawn,
@@ -299,6 +304,7 @@ RECIPES: dict[str, Callable[[World], list[str]]] = {
     "locks force-release": _taken,
     "admin create": lambda _: ["ada"],
     "admin reset-password": lambda _: ["ada"],
+    "admin disable-second-factor": _with_second_factor,
     "users list": lambda _: [],  # looking at other people is on record
     "users show": lambda _: ["ada"],
     "users create": lambda _: ["guy"],
