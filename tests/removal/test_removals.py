@@ -21,6 +21,7 @@ from headrace.client import SyncClient
 from headrace.removal.documents.slides import legacy
 from headrace.removal.images.comparison import UNPAID_SIDE_PX
 from headrace.removal.order import Stage, StageOrder
+from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 from tests.assets.stand import png
 from tests.client.conftest import served
 from tests.missing_programs import missing
@@ -258,6 +259,18 @@ async def test_a_poor_result_is_seen_before_it_is_bought(service: Service, tmp_p
         "UPDATE headrace.tasks SET finished_at = now() - interval '25 hours' WHERE id = $1 RETURNING id", refused["id"]
     )
     assert (await service.world.client.get(path)).status_code == 404
+
+
+async def test_a_result_that_is_worth_a_look_is_handed_out_and_charged(  # W-08
+    service: Service, tmp_path: Path, marked: Picture
+) -> None:
+    Image.fromarray(marked).save(tmp_path / "hills.png")  # two specks of the word stay
+    removal = await service.clean(await service.upload(tmp_path / "hills.png"))
+    assert (removal["status"], removal["held_back"]) == ("SUCCEEDED", False), removal
+    result = (await service.world.send("GET", f"/v1/tasks/{removal['id']}/result")).json()
+    assert result["metrics"]["verdict"] == "LOOK"
+    assert MIN_CONFIDENCE <= result["metrics"]["confidence"] < MIN_CLEAN_CONFIDENCE
+    assert [status for status, _ in await service.ledger(removal["id"])] == ["HELD", "COMMITTED"]
 
 
 async def test_a_poor_clip_is_seen_before_it_is_bought(service: Service, tmp_path: Path) -> None:  # W-08

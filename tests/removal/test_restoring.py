@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headrace.removal.images import confidence, inpainting, restoring
+from headrace.removal.images import confidence, inpainting, restoring, stages
 from headrace.removal.images.evidence import Evidence, gathered
+from headrace.removal.images.eye import detection_file
 from headrace.removal.images.eye.detecting import detect
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import Detection, Mask, Picture, Restoration
 from headrace.removal.images.restoring import restore
+from headrace.removal.order import FailureCode, Names, Order, Stage, StageOrder
 from headrace.removal.report import Verdict, of_confidence
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 from tests.e2e.program import HEADRACE, environment
@@ -179,6 +181,33 @@ def test_one_limit_divides_clean_look_and_poor() -> None:
     assert of_confidence(MIN_CLEAN_CONFIDENCE) is Verdict.CLEAN
     assert of_confidence(MIN_CLEAN_CONFIDENCE - 0.01) is Verdict.LOOK
     assert of_confidence(MIN_CONFIDENCE - 0.01) is Verdict.POOR
+
+
+@pytest.mark.parametrize(
+    ("chance", "verdict", "refused"),
+    [(0.7, Verdict.CLEAN, None), (0.5, Verdict.LOOK, None), (0.39, None, FailureCode.POOR_RESULT)],
+)
+@pytest.mark.parametrize("accepted", [False, True])
+def test_only_a_poor_result_is_held_back_and_only_unless_it_is_accepted(
+    plated: tuple[Picture, Detection],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chance: float,
+    verdict: Verdict | None,
+    refused: FailureCode | None,
+    accepted: bool,
+) -> None:
+    """What is held back is not charged: the service fails the task with the code."""
+    marked, detection = plated
+    Image.fromarray(marked).save(tmp_path / "source.png")
+    detection_file.save(detection, str(tmp_path / Names.DETECTION))
+    done = Restoration(marked // 2, chance, 10, 20)
+    monkeypatch.setattr(stages, "restore", lambda *_, **__: done)
+    order = Order(str(tmp_path / "source.png"), str(tmp_path / "result.png"), media="IMAGE", accept_poor=accepted)
+    report = stages.inpaint(StageOrder(order, Stage.INPAINTING, str(tmp_path)), lambda _: None)
+    assert report.refused is (None if accepted else refused)
+    assert report.facts["verdict"] is (verdict or Verdict.POOR)
+    assert report.keeps == [Names.RESTORED if report.refused is None else Names.HELD_BACK]
 
 
 @needs_inpainter

@@ -48,21 +48,31 @@ def gathered(
     before: Picture, after: Picture, mark: Detection, *, other: Picture | None = None, threads: int = 2
 ) -> Evidence:
     """The evidence on ``after``, the picture without ``mark``; ``other`` is another result for the same mark."""
-    tight, loose = mark.mask_tight, mark.mask_loose
+    tight, loose, alpha, tint = _planes_of(mark)
     here = _around(loose)
-    alpha = mark.alpha[here]
-    tint = mark.colour[here].astype(np.float32) * alpha[..., None]
     pictures = [before, after] if other is None else [before, after, other]
     if loose[here].size <= _MAX_PIXELS:
         seen = [plane[here] for plane in _seen_again(after, loose, threads)]
-        return _weighed([each[here] for each in pictures], (tight[here], loose[here]), seen, (alpha, tint))
+        pictures = [each[here] for each in pictures]
+        return _weighed(pictures, (tight[here], loose[here]), seen, (alpha[here], tint[here]))
+    # As bytes: a picture may fill a good part of the memory.
     scale = (_MAX_PIXELS / loose[here].size) ** 0.5
     pictures = [_scaled(each[here], scale) for each in pictures]
-    masks = [_scaled(each[here].view(np.uint8), scale) > 0 for each in (tight, loose)]
+    masks = [_scaled(each[here].view(np.uint8) * np.uint8(255), scale) >= 64 for each in (tight, loose)]
     if not masks[0].any():
-        masks[0] = masks[1]
+        masks[0] = masks[1] = _scaled(loose[here].view(np.uint8) * np.uint8(255), scale) > 0
+    masks[1] |= masks[0]
     seen = _seen_again(pictures[1], masks[1], threads)
-    return _weighed(pictures, (masks[0], masks[1]), seen, (_scaled(alpha, scale), _scaled(tint, scale)))
+    return _weighed(pictures, (masks[0], masks[1]), seen, (_scaled(alpha[here], scale), _scaled(tint[here], scale)))
+
+
+def _planes_of(mark: Detection) -> tuple[Mask, Mask, Levels, Levels]:
+    """The mark's masks, alpha and colour times alpha, in 255ths, of the picture's size."""
+    if mark.step == 1 and mark.finer is None:
+        return mark.tight, mark.loose, mark.strength, mark.tint
+    alpha = mark.alpha
+    tint = np.rint(mark.colour * alpha[..., None]).astype(np.uint8)
+    return mark.mask_tight, mark.mask_loose, np.rint(255 * alpha).astype(np.uint8), tint
 
 
 def _scaled(plane: Any, scale: float) -> Any:
@@ -70,11 +80,12 @@ def _scaled(plane: Any, scale: float) -> Any:
 
 
 def _weighed(
-    pictures: list[Picture], masks: tuple[Mask, Mask], seen: list[Levels], ink: tuple[Plane, Plane]
+    pictures: list[Picture], masks: tuple[Mask, Mask], seen: list[Levels], ink: tuple[Levels, Levels]
 ) -> Evidence:
     before, after = pictures[:2]
     other = pictures[2] if len(pictures) > 2 else None
-    (tight, loose), (alpha, tint) = masks, ink
+    tight, loose = masks
+    alpha, tint = ink[0] * np.float32(1 / 255), ink[1].astype(np.float32)
     likely, strength = (plane.astype(np.float32) / 255 for plane in seen)
     floats = after.astype(np.float32)
     grey = grey_of(floats)

@@ -14,6 +14,7 @@ from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 
 # Of the picture: a hole as large leaves the inpainter too little to go by.
 _MAX_HOLE_RATIO = 0.15
+_MAX_ENLARGED_PIXELS = 12_500_000  # of a picture whose planes are enlarged to judge the result
 _MIN_LEAD = 0.05  # by which the inpainter's result must be likelier to be good
 
 
@@ -36,7 +37,7 @@ def restore(
     """
     in_place = in_place and picture[..., 0].size > MAX_FULL_SIZE_PIXELS
     solved = solve(picture, detection, least_score=least_score, in_place=in_place, threads=threads)
-    if solved.refused is not None or in_place:
+    if solved.refused is not None or in_place or _takes_too_much_memory(detection):
         return solved
     if high and looks_twice:
         solved = with_second_pass(picture, solved, hints, threads=threads, least_score=least_score)
@@ -54,6 +55,11 @@ def restore(
     other = Restoration(drawn, chance, 0, int((drawn != picture).any(2).sum()), gone=solved.gone)
     first, second = (other, solved) if chance > solved.confidence + _MIN_LEAD else (solved, other)
     return replace(first, variant=second.picture if variant else None)
+
+
+def _takes_too_much_memory(detection: Detection) -> bool:
+    """Of a large picture whose mark was seen on a smaller copy, planes of full size take too much."""
+    return detection.step > 1 and detection.height * detection.width > _MAX_ENLARGED_PIXELS
 
 
 def _suits(mark: Detection) -> bool:

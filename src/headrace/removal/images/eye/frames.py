@@ -21,8 +21,8 @@ _DRAWN_LEVELS, _MIN_DRAWN_PX = 24, 12
 _RINGING_PX = 8  # of compression, beside the picture
 # A blurred copy fills both bars of a pair: about as deep, with far less detail than the picture between them, which
 # begins at one line for most of its length.
-_MAX_BLURRED_DETAIL_LEVELS, _MAX_BLURRED_PEAK_LEVELS, _PEAK_PERCENT = 1.5, 7.0, 99.0
-_MIN_DETAIL_RATIO, _MIN_BLURRED_SHARE, _MAX_DEPTH_RATIO = 2.5, 0.05, 1.4
+_MAX_BLURRED_DETAIL_LEVELS, _MAX_BLURRED_PEAK_LEVELS, _PEAK_PERCENT = 1.5, 9.0, 99.9
+_MIN_DETAIL_RATIO, _MIN_BLURRED_SHARE, _MAX_DEPTH_RATIO = 2.0, 0.05, 1.4
 _EDGE_LEVELS, _MIN_EDGE_RATIO, _EDGE_REACH_PX = 6, 0.5, 12
 
 
@@ -81,7 +81,12 @@ def _blurred_depths(lines: NDArray[np.uint8]) -> tuple[int, int]:
         return 0, 0
     detail = cv2.blur(across.mean(1, keepdims=True), (1, 3))[:, 0]
     calm = detail <= _MAX_BLURRED_DETAIL_LEVELS
-    depths = [_edge_of(*each) for each in ((grey, calm), (grey[::-1], calm[::-1]))]
+    ways = ((grey, calm), (grey[::-1], calm[::-1]))
+    depths = [_edge_of(*each) for each in ways]
+    if any(depths) and not all(depths):  # sky that borders on its own blur has no edge: bars of a pair are alike
+        depth = max(depths)
+        of_other = ways[depths.index(0)][1]
+        depths = [depth, depth] if of_other[: max(1, depth - _RINGING_PX)].all() else depths
     least = max(_MARGIN_PX, _MIN_BLURRED_SHARE * len(lines))
     if min(depths) < least or max(depths) > min(_MAX_SHARE * len(lines), _MAX_DEPTH_RATIO * min(depths)):
         return 0, 0
