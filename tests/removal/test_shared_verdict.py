@@ -10,10 +10,11 @@ import pytest
 from PIL import Image
 
 from headrace.removal import messages
-from headrace.removal.images import shared
+from headrace.removal.images import shared, shared_stages
 from headrace.removal.images import stages as picture_stages
 from headrace.removal.images.eye import detecting
-from headrace.removal.images.eye.model import Detection
+from headrace.removal.images.eye.judging import MIN_SHOWN_SCORE
+from headrace.removal.images.eye.model import MIN_SCORE, Detection
 from headrace.removal.images.eye.plates import Box
 from headrace.removal.images.views import matte_file, plated
 from headrace.removal.images.views.solving import Guess, Matte
@@ -128,3 +129,24 @@ def test_a_broken_picture_leaves_the_others_their_common_mark(tmp_path: Path) ->
     orders = [Order(str(broken), result=str(tmp_path / "broken.clean.jpg")), *orders]
     reports = process_batch(orders, lambda _: None, lambda: scratch)
     assert [report is not None for report in reports] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(("views", "least"), [(7, MIN_SCORE), (8, MIN_SHOWN_SCORE)])
+def test_eight_pictures_tell_a_mark_that_the_network_is_not_sure_of(  # W-03
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: int, least: float
+) -> None:
+    asked: list[float] = []
+
+    def learn(pictures: list[object], *, least_score: float, **_: object) -> tuple[None, float]:
+        assert len(pictures) == views
+        asked.append(least_score)
+        return None, 0.4
+
+    monkeypatch.setattr(shared_stages, "learn", learn)
+    picture = np.zeros((40, 50, 3), np.uint8)
+    names = [f"view.{number}" for number in range(views - 1)]
+    for name in names:
+        Image.fromarray(picture).save(tmp_path / name, "PNG")
+    order = StageOrder(Order("a.png", media="IMAGE"), Stage.DETECTING, str(tmp_path), views=names, same_mark=True)
+    assert shared_stages.detect(order, picture, None, lambda _: None) is None
+    assert asked == [least]

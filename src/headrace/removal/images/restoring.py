@@ -7,14 +7,13 @@ import numpy as np
 from headrace.removal.images import confidence, inpainting
 from headrace.removal.images.evidence import gathered
 from headrace.removal.images.eye.hinting import Hints
-from headrace.removal.images.eye.model import MAX_FULL_SIZE_PIXELS, MIN_SCORE, Detection, Picture, Restoration
+from headrace.removal.images.eye.model import MIN_FRUGAL_PIXELS, MIN_SCORE, Detection, Picture, Restoration
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.second_pass import with_second_pass
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 
 # Of the picture: a hole as large leaves the inpainter too little to go by.
 _MAX_HOLE_RATIO = 0.15
-_MAX_ENLARGED_PIXELS = 12_500_000  # of a picture whose planes are enlarged to judge the result
 _MIN_LEAD = 0.05  # by which the inpainter's result must be likelier to be good
 
 
@@ -33,14 +32,18 @@ def restore(
     """The picture without the mark, and how likely that result is good.
 
     The inpainter also fills in the mark where the solver's result is not clean, with ``high`` always; the better of the
-    two is taken. ``variant`` asks for the other one, too. ``in_place`` writes into pictures too large to be kept twice.
+    two is taken. ``variant`` asks for the other one, too. Of large pictures only the solver's result is made, with its
+    own estimate, into ``picture`` with ``in_place``.
     """
-    in_place = in_place and picture[..., 0].size > MAX_FULL_SIZE_PIXELS
+    large = picture[..., 0].size > MIN_FRUGAL_PIXELS  # all that follows would take too much memory
+    in_place = in_place and large and not high
     solved = solve(picture, detection, least_score=least_score, in_place=in_place, threads=threads)
-    if solved.refused is not None or in_place or _takes_too_much_memory(detection):
+    if solved.refused is not None or (large and not high):
         return solved
     if high and looks_twice:
         solved = with_second_pass(picture, solved, hints, threads=threads, least_score=least_score)
+    if large:
+        return solved
     mark = detection.at_least(least_score)
     evidence = gathered(picture, solved.picture, mark, threads=threads)
     known = confidence.facts_of(mark, solved)
@@ -55,11 +58,6 @@ def restore(
     other = Restoration(drawn, chance, 0, int((drawn != picture).any(2).sum()), gone=solved.gone)
     first, second = (other, solved) if chance > solved.confidence + _MIN_LEAD else (solved, other)
     return replace(first, variant=second.picture if variant else None)
-
-
-def _takes_too_much_memory(detection: Detection) -> bool:
-    """Of a large picture whose mark was seen on a smaller copy, planes of full size take too much."""
-    return detection.step > 1 and detection.height * detection.width > _MAX_ENLARGED_PIXELS
 
 
 def _suits(mark: Detection) -> bool:

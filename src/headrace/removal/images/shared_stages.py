@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headrace.removal.images import formats
 from headrace.removal.images.eye.hinting import Hints
+from headrace.removal.images.eye.judging import MIN_SHOWN_SCORE
 from headrace.removal.images.eye.model import MIN_SCORE
 from headrace.removal.images.shared import MIN_VIEWS, TakenOff, learn, take_off
 from headrace.removal.images.views import matte_file
@@ -35,6 +36,7 @@ class Mark(NamedTuple):
     step: int = 1  # the planes are of a copy this many times smaller
 
 
+_MANY_VIEWS = 8  # pictures tell a mark by themselves, even one that the network is not sure of
 _MIN_ALPHA = 0.05  # alpha from which on a pixel is the mark's
 
 
@@ -84,11 +86,17 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
             views.append(view)
     if len(views) < MIN_VIEWS:
         return None
-    return learn_from(views, order, hints, progress)
+    least = MIN_SHOWN_SCORE if len(views) >= _MANY_VIEWS else MIN_SCORE
+    return learn_from(views, order, hints, progress, least_score=least)
 
 
 def learn_from(
-    views: list[Picture], order: StageOrder, hints: Hints | None, progress: Progress
+    views: list[Picture],
+    order: StageOrder,
+    hints: Hints | None,
+    progress: Progress,
+    *,
+    least_score: float = MIN_SCORE,
 ) -> tuple[Matte, float] | None:
     """The mark that all of these have in common, and how sure it is one."""
     has_hints = hints is not None and bool(hints.boxes or hints.polygons)
@@ -96,7 +104,7 @@ def learn_from(
         # By content, which is the same for all tasks of the batch: each of them learns the same mark.
         sorted(views, key=lambda view: view[::16, ::16].tobytes()),
         allowed=_allowed(hints, views[0].shape[:2]),
-        least_score=0.0 if has_hints else MIN_SCORE,
+        least_score=0.0 if has_hints else least_score,
         threads=order.order.threads,
         progress=lambda percent: progress(10 + 70 * percent // 100),
     )

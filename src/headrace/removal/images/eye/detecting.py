@@ -14,6 +14,7 @@ from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_ma
 from headrace.removal.images.eye.inference import Box, Copy, Detector, cut_up
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
+    MIN_FRUGAL_PIXELS,
     MAX_FULL_SIZE_PIXELS,
     MAX_JOINED_GAP_PX,
     Detection,
@@ -66,11 +67,12 @@ def detect(image: NDArray[np.generic], *, threads: int = 2, hints: Hints | None 
     height, width = picture.shape[:2]
     step = 1 if height * width <= MAX_FULL_SIZE_PIXELS else 2 ** math.ceil(math.log2(height * width / _MANY_PIXELS) / 2)
     canvas = picture if step == 1 else shrunk(picture, step)
-    eye, size = Detector(threads, frugal=step > 1), (height, width)
+    frugal, size = height * width > MIN_FRUGAL_PIXELS, (height, width)
+    eye = Detector(threads, frugal=frugal)
     hints = _besides_bars(hints, picture)
     if hints is None:
         return _searched(eye, canvas, step, size)
-    hinted = HintedDetector(threads, frugal=step > 1, hints=hints, size=size)
+    hinted = HintedDetector(threads, frugal=frugal, hints=hints, size=size)
     if hints.mask is None:
         return _within(_searched(hinted, canvas, step, size), hinted)
     if hints.mask.shape != size:

@@ -18,6 +18,7 @@ T = TypeVar("T", bound=np.generic)
 Level = TypeVar("Level", np.uint8, np.float32)
 
 MAX_FULL_SIZE_PIXELS = 25_000_000  # of a picture whose planes have its size
+MIN_FRUGAL_PIXELS = 12_500_000  # larger pictures leave no memory for what is only faster, or better by a little
 MAX_JOINED_GAP_PX = 9  # strokes this near, in pixels, belong together
 MIN_SCORE = 0.5  # what is less likely a mark is left alone
 # Of the picture: what a single mark hardly covers, and what hardly any spans
