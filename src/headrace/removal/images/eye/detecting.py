@@ -14,9 +14,9 @@ from headrace.removal.images.eye.hinting import HintedDetector, Hints, shrunk_ma
 from headrace.removal.images.eye.inference import Box, Copy, Detector, cut_up
 from headrace.removal.images.eye.judging import Judged, judge
 from headrace.removal.images.eye.model import (
-    MIN_FRUGAL_PIXELS,
     MAX_FULL_SIZE_PIXELS,
     MAX_JOINED_GAP_PX,
+    MIN_FRUGAL_PIXELS,
     Detection,
     Levels,
     Mask,
