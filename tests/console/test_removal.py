@@ -179,7 +179,7 @@ def test_who_has_used_up_their_quota_is_told_so_in_words(site_admin: Person, per
     assert taken.status_code < 300, taken.text
     page.goto("/remove")
     choose(page)
-    expect(page.get_by_text("You have 0 of 1 units left.")).to_be_visible()
+    expect(page.get_by_text("This costs 1 unit, and you have 0 left.")).to_be_visible()
     page.get_by_label("I declare").check()
     with page.expect_response("**/v1/removals") as refused:
         page.get_by_role("button", name="Remove the watermark").click()

@@ -61,3 +61,4 @@ import "@mantine/core/styles/Tooltip.layer.css";
 import "@mantine/core/styles/Table.layer.css";
 import "@mantine/core/styles/Badge.layer.css";
 import "@mantine/core/styles/Accordion.layer.css";
+import "@mantine/core/styles/ColorSwatch.layer.css";

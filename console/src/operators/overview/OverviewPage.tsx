@@ -172,6 +172,7 @@ const PLACES: Readonly<Record<string, string>> = {
   outbox: "/operators/outbox",
   webhooks: "/operators/webhooks",
   ledger: "/operators/ledger",
+  locks: "/operators/locks",
   payments: "/operators/plans",
   sealing: "/operators/audit",
   deletions: "/operators/users",

@@ -110,6 +110,8 @@ export const checkTexts = texts(
     webhooks: "Webhooks",
     ledger: "Ledger",
     payments: "Payments",
+    release: "Release",
+    locks: "Locks",
     retention: "Retention",
   },
   {
@@ -125,6 +127,8 @@ export const checkTexts = texts(
     webhooks: "Webhook",
     ledger: "账本",
     payments: "支付",
+    release: "版本更新",
+    locks: "锁",
     retention: "保留期",
   },
 );

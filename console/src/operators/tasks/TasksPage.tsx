@@ -160,7 +160,7 @@ export default function TasksPage() {
       width: "6rem",
       cell: (task) => <OwnerName id={task.user_id} names={names} />,
     },
-    { key: "created", header: part("created"), width: "6.5rem", cell: (task) => <Time at={task.created_at} /> },
+    { key: "created", header: part("created"), width: "7rem", cell: (task) => <Time at={task.created_at} /> },
     { key: "id", header: part("id"), width: "7.5rem", cell: (task) => <Id id={task.id} />, phone: "hidden" },
   ];
   const { shown, menu } = useColumns("tasks", columns, HIDDEN_AT_FIRST);

@@ -186,7 +186,7 @@ function Start() {
           {usable.length > 1 ? t("notMarkedMany") : t("notMarked")}
         </Text>
       )}
-      {allThere && allReady && !choices.declared && (
+      {allThere && allReady && !choices.declared && price.data?.enough !== false && (
         <Text size="sm" c="dimmed">
           {t("declareFirst")}
         </Text>

@@ -42,7 +42,7 @@ export const removeTexts = texts(
     units: "{n} {n:unit|units}",
     ofLeft: "{n} left",
     afterwards: "Charged only if the mark is gone.",
-    notEnough: "You have {left} of {needed} units left.",
+    notEnough: "This costs {needed} {needed:unit|units}, and you have {left} left.",
     seePlans: "See plans",
     foundOne: "One mark was found, and will be removed.",
     start: "Remove the watermark",
