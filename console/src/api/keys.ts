@@ -42,6 +42,7 @@ export const keys = {
   notifications: {
     all: ["notifications"],
     unread: ["notifications", "unread"],
+    ofTask: (taskId: string) => ["notifications", "of-task", taskId],
     list: (unread: boolean) => ["notifications", "list", unread],
   },
   operators: {

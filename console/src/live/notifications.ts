@@ -29,3 +29,27 @@ export function useNotificationStream(): void {
     return follow("/v1/notifications/events", ["notification", "unread"], news);
   }, [user.id, queries]);
 }
+
+const LOOKED_AT = 50;
+
+/** Who has a task's page open has read its notification, also one that comes later. */
+export function useReadWith(taskId: string, seen: boolean): void {
+  const queries = useQueryClient();
+  const unread = useQuery({
+    queryKey: keys.notifications.ofTask(taskId),
+    queryFn: async () => {
+      const query = { unread: true, limit: LOOKED_AT };
+      const { items } = await data(api.GET("/v1/notifications", { params: { query } }));
+      return items.filter((each) => (each.payload as { task_id?: unknown } | null)?.task_id === taskId);
+    },
+    enabled: seen,
+  }).data;
+  useEffect(() => {
+    if (!unread?.length) return;
+    const read = ({ id }: { id: number }) =>
+      api.POST("/v1/notifications/{notification_id}/read", { params: { path: { notification_id: String(id) } } });
+    void Promise.all(unread.map(read))
+      .then(() => queries.invalidateQueries({ queryKey: keys.notifications.all }))
+      .catch(() => {}); // it stays unread
+  }, [unread, queries]);
+}

@@ -12,7 +12,7 @@ export const notificationTexts = texts(
     ready: "Your {kind} is ready",
     readyText: "Look at it before and after, and download it. It is kept for a limited time.",
     failed: "Your {kind} could not be processed",
-    asks: "Your {kind} waits for a word of yours",
+    asks: "Your {kind} needs your decision",
     "kind-IMAGE": "picture",
     "kind-VIDEO": "video",
     "kind-PDF": "document",

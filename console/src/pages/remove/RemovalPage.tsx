@@ -20,6 +20,7 @@ import {
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
+import { useReadWith } from "../../live/notifications";
 import { isOver, useLiveTask } from "../../live/task";
 import { BatchWalk } from "./BatchWalk";
 import { CandidateList } from "./CandidateList";
@@ -65,6 +66,7 @@ function Removal({ taskId }: { taskId: string }) {
   });
   const again = useAgain(removal.data, task.data?.payload);
   useAnnouncedEnd(removal.data, status);
+  useReadWith(taskId, removal.data !== undefined && isOver(removal.data.status));
   const error = removal.error ?? task.error;
   if (error) {
     return (
