@@ -162,7 +162,7 @@ def measure(case: Case, threads: int, distance: Distance | None = None) -> dict[
         "removed": removed,
         "asked": solved.needs_review,
         "bad": removed and (left > LEFT or ours < BAD_DB),
-        "poor": solved.poor,
+        "poor": solved.needs_look,
         "confidence": solved.confidence,
         "boxed": psnr(helped.picture, case.clean, inside),
         "boxed_missed": helped.refused is not None,
@@ -197,7 +197,7 @@ def untouched(paths: list[Path], most: float, threads: int, *, bars: bool = Fals
             picture = letterboxed(picture, np.random.default_rng([SEED, number]))
         solved = restore(picture, detect(picture, threads=threads), threads=threads)
         area = float((solved.picture != picture).any(2).mean() * 100)
-        rows.append({"changed": area > 0, "area": area, "unwarned": area > 0 and not solved.poor})
+        rows.append({"changed": area > 0, "area": area, "unwarned": area > 0 and not solved.needs_look})
     return rows
 
 

@@ -161,6 +161,18 @@ async def test_a_reset_uses_up_all_links_of_the_account(client: httpx2.AsyncClie
     assert (await reset(client, second)).json()["code"] == "invalid_link"
 
 
+async def test_another_password_ends_the_links(client: httpx2.AsyncClient, mailbox: Mailbox) -> None:
+    await register(client)
+    await forgot(client, "ada")
+    (message,) = await mailbox.wait(1)
+    token = token_in(message)
+    changed = await client.post(
+        "/v1/auth/password", json={"current_password": PASSWORD, "new_password": NEW}, headers=await bearer(client)
+    )
+    assert changed.is_success, changed.text
+    assert (await reset(client, token, "yet another long phrase")).json()["code"] == "invalid_link"
+
+
 async def test_without_a_mail_server_the_answer_says_what_to_do(db: Database, accounts: Accounts) -> None:
     async with client_of(make_app(db, replace(accounts, mailer=None))) as client:
         reply = await client.post("/v1/auth/password/forgot", json={"login": "ada"})
@@ -188,7 +200,7 @@ def _mail_of(accounts: Accounts) -> MailConfig:
 async def test_a_flood_of_mails_is_refused(accounts: Accounts) -> None:
     mailer = Mailer(replace(_mail_of(accounts), max_waiting=0))
     with pytest.raises(MailBusy):
-        mailer.start(mailer.send(ADDRESS, "hello", "text"))
+        mailer.require_room()
 
 
 async def test_a_new_address_counts_after_its_link_was_opened(

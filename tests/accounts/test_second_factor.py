@@ -8,6 +8,7 @@ import pytest
 from headrace.access import Caller, Role
 from headrace.accounts import login, second_factor, totp
 from headrace.accounts.errors import (
+    AccountSuspended,
     LoginPaused,
     SecondFactorNeeded,
     SecondFactorOff,
@@ -81,6 +82,21 @@ async def test_a_code_is_accepted_once(
     await enter(db, accounts, who, code, later=60)
     with pytest.raises(WrongCode):
         await enter(db, accounts, who, code, later=60)
+
+
+async def test_a_waiting_deletion_leaves_the_code_for_the_login_that_keeps_the_account(
+    db: Database, accounts: Accounts, make_user: MakeUser, log_in: LogIn, who: Who
+) -> None:
+    user = await make_user()
+    secret, _ = await turn_on(db, accounts, await log_in())
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.users SET status = 'SUSPENDED' WHERE id = $1", user.id)
+    code = code_at(secret, AT + timedelta(seconds=60))
+    with pytest.raises(AccountSuspended):
+        await enter(db, accounts, who, code, later=60)
+    async with db.transaction() as tx:
+        await tx.execute("UPDATE headrace.users SET status = 'ACTIVE' WHERE id = $1", user.id)
+    assert (await enter(db, accounts, who, code, later=60)).user.id == user.id
 
 
 async def test_a_recovery_code_replaces_the_app_once(

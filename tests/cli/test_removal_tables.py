@@ -2,12 +2,15 @@
 
 import pytest
 
-from headrace.cli.removal_tables import POOR, summary
+from headrace.cli.removal_tables import WARNINGS, summary
 from headrace.removal.order import Order
-from headrace.removal.report import Check, Report
+from headrace.removal.report import Check, Report, Verdict
 
 
-@pytest.mark.parametrize(("verdict", "said"), [("CLEAN", ""), ("LOOK", f"; {POOR}")])
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [("CLEAN", ""), ("LOOK", f"; {WARNINGS[Verdict.LOOK]}"), ("POOR", f"; {WARNINGS[Verdict.POOR]}")],
+)
 def test_of_a_clip_the_verdict_is_said_and_no_share_of_the_mark(verdict: str, said: str) -> None:
     """A share left of 38 % stood beside results without a trace of the mark, and less beside bad ones."""
     check = Check(passed=True, reason=None, residue_before=1.0, residue_after=0.38).figures()

@@ -182,4 +182,4 @@ def test_what_would_be_poor_is_taken_back_and_asked_about(
     assert np.array_equal(picture, marked)
     told = solve(picture, dataclasses.replace(detection, confirmed=True))
     assert told.refused is None
-    assert told.poor
+    assert told.needs_look

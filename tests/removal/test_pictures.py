@@ -61,7 +61,7 @@ def test_other_kinds_of_pixels(marked: Picture, tmp_path: Path, mode: str, name:
 
 @pytest.mark.parametrize("poor", [False, True])
 def test_a_poor_result_is_called_one(call: Call, monkeypatch: pytest.MonkeyPatch, poor: bool) -> None:
-    verdict = Verdict.LOOK if poor else Verdict.CLEAN
+    verdict = Verdict.POOR if poor else Verdict.CLEAN
     facts = {"confidence": 0.1, "computed": 5, "invented": 6, "warnings": ["CMYK becomes RGB"], "verdict": verdict}
     monkeypatch.setattr(runner, "carry_out", lambda *_, **__: Report(facts))
     for words in (["remove", "p.jpg"], ["remove", "p.jpg", "--json"]):

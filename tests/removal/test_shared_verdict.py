@@ -83,7 +83,7 @@ def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_pa
 
 def test_a_poor_result_is_one_of_little_confidence_and_says_what_is_left() -> None:
     taken = shared.take_off(marked(clips.scenes(1)[0]), MATTE)
-    assert not taken.poor
+    assert not taken.needs_look
     assert taken.doubt is None
     outlined = replace(taken, left=0.25)
     assert MIN_CONFIDENCE <= outlined.confidence < MIN_CLEAN_CONFIDENCE

@@ -163,3 +163,23 @@ async def test_logs_and_steps_come_in_order_a_page_at_a_time(bench: Bench) -> No
         ("pack", "SUCCESS", 2, None),
     ]
     assert [(step.step_name, step.attempt) for step in failed] == [("pack", 1)]
+
+
+async def test_a_frequent_status_does_not_hide_a_rare_one(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(walks, "ROWS", 5)
+    ada = await person(bench)
+    insert = """
+        INSERT INTO headrace.tasks (id, user_id, task_type, title, queue, status, finished_at, created_at, updated_at)
+        SELECT 'tsk_' || $2 || n, $1, 'common', 't', 'default', $2, now(), at, at
+        FROM generate_series(1, $3::int) AS n, LATERAL (SELECT $4::timestamptz + n * interval '1 s' AS at) AS times
+    """
+    async with bench.db.transaction() as tx:
+        for status, count, day in (("CANCELED", 12, 0), ("FAILED", 3, 20), ("SUCCEEDED", 40, 30)):
+            await tx.execute(insert, ada.user_id, status, count, START + timedelta(days=day))
+        await tx.execute(LANES, ada.user_id)
+    root = await person(bench, "root", role=Role.ADMIN)
+    wanted = Filter(user_id=None, statuses=[TaskStatus.CANCELED, TaskStatus.FAILED])
+    async with bench.db.transaction() as tx:
+        found = await everything(tx, root, wanted, limit=4)
+    assert sum(each.status is TaskStatus.FAILED for each in found) == 3
+    assert len(found) == 15

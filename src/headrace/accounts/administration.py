@@ -14,6 +14,7 @@ from headrace.accounts.passwords import generate
 from headrace.accounts.registration import prepare, register, user_resource
 from headrace.accounts.service import Accounts
 from headrace.accounts.store import deletions as deletions_store
+from headrace.accounts.store import links as links_store
 from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action, Resource, ResourceType, Who
@@ -116,6 +117,7 @@ async def reset_password(
     async with db.transaction() as tx:
         old = await _lock(tx, user_id, expected)
         new = await store.set_password(tx, old, password_hash)
+        await links_store.delete_links(tx, new.id)
         ended = await sessions_store.revoke_all(tx, new.id)
         # Continued guessing must not block the owner's first login with the new password.
         await throttle.forgive(tx, user.username)

@@ -39,6 +39,8 @@ async def change_email(
     Where e-mail can be sent, a new address counts only after it is confirmed; the old one stays until then.
     """
     address = rules.check_email(email)
+    if accounts.mailer is not None and address is not None:
+        accounts.mailer.require_room()
     confirmed = await confirmation.confirm(db, accounts, caller, password, purpose="email", field="password", now=now)
     token: str | None = None
     async with db.transaction() as tx:

@@ -69,7 +69,9 @@ async def log_in(
             await throttle.take_back(tx, attempt)
         raise
     async with db.transaction() as tx:
-        factor = await _refusal_of_factor(tx, accounts, checked, code, attempt, now)
+        # An account that cannot be entered now is refused before its code is used up: keep_account sends it again.
+        can_enter = keep_account or checked.user is None or checked.user.is_active
+        factor = await _refusal_of_factor(tx, accounts, checked, code, attempt, now) if can_enter else None
         if factor is None:
             if keep_account and checked.user is not None and checked.right:
                 await _keep(tx, who, checked.user, now)

@@ -8,6 +8,7 @@ import asyncio
 import smtplib
 import ssl
 from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
@@ -16,9 +17,10 @@ from typing import Any
 from headrace import logs
 from headrace.accounts.config import MailConfig
 from headrace.accounts.errors import MailBusy
-from headrace.errors import HeadraceError
 
 log = logs.get(__name__)
+
+_THREADS = 2
 
 
 class Mailer:
@@ -27,12 +29,17 @@ class Mailer:
     def __init__(self, config: MailConfig) -> None:
         self.config = config
         self._waiting: set[asyncio.Task[None]] = set()
+        # Threads of its own: a mail server that hangs must not take those of uploads and downloads.
+        self._threads = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="headrace-mail")
+
+    def require_room(self) -> None:
+        """``MailBusy`` if too much waits."""
+        if len(self._waiting) >= self.config.max_waiting:
+            raise MailBusy(retry_after=timedelta(minutes=1))
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this work in the background; ``MailBusy`` if too much waits. Failures are logged without the address."""
-        if len(self._waiting) >= self.config.max_waiting:
-            work.close()
-            raise MailBusy(retry_after=timedelta(minutes=1))
+        """Do this work in the background. Failures are logged without the address. Call ``require_room`` before the
+        change that the e-mail is about, as this does not fail after it."""
         task = asyncio.create_task(self._logged(work))
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
@@ -40,11 +47,13 @@ class Mailer:
     async def close(self) -> None:
         """Wait for the work in progress, as long as one attempt may take; the rest is dropped."""
         if not self._waiting:
+            self._threads.shutdown(wait=False, cancel_futures=True)
             return
         _, late = await asyncio.wait(self._waiting, timeout=self.config.timeout.total_seconds())
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def send(self, to: str, subject: str, text: str) -> None:
         """Send one message, with further attempts unless the server refuses it for good."""
@@ -55,7 +64,7 @@ class Mailer:
         message.set_content(text)
         for delay in (*self.config.retry_delays, None):
             try:
-                await asyncio.to_thread(self._deliver, message)
+                await asyncio.get_running_loop().run_in_executor(self._threads, self._deliver, message)
             except (OSError, smtplib.SMTPException) as exc:
                 if delay is None or _is_final(exc):
                     raise
@@ -67,7 +76,7 @@ class Mailer:
     async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except (OSError, smtplib.SMTPException, HeadraceError) as exc:
+        except Exception as exc:  # noqa: BLE001 - it runs alone, and the message of some names the address
             log.error("mail.failed", error=type(exc).__name__)
 
     def _deliver(self, message: EmailMessage) -> None:

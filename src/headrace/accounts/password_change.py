@@ -9,6 +9,7 @@ from headrace.accounts.errors import InvalidPassword, PasswordsBusy, SessionNeed
 from headrace.accounts.model import User
 from headrace.accounts.registration import user_resource
 from headrace.accounts.service import Accounts
+from headrace.accounts.store import links as links_store
 from headrace.accounts.store import sessions as sessions_store
 from headrace.accounts.store import users as store
 from headrace.audit import Action
@@ -51,6 +52,7 @@ async def _replace(tx: Tx, caller: Caller, checked: User, password_hash: str) ->
     if old is None or old.password_hash != checked.password_hash:
         raise PreconditionFailed("The password was changed by another request in the meantime.")
     new = await store.set_password(tx, old, password_hash)
+    await links_store.delete_links(tx, new.id)  # a link to reset the former password must not work any more
     ended = await sessions_store.revoke_all(tx, new.id, besides=caller.session_id)
     await audit.record(
         tx, caller.who, Action.UPDATED, user_resource(new), old=old, new=new, data={"sessions_ended": str(ended)}

@@ -33,7 +33,9 @@ def request_reset(
     db: Database, accounts: Accounts, who: Who, *, login: str, language: mail_texts.Language = "en"
 ) -> None:
     """Send links to the active accounts with this name or e-mail address, in the background."""
-    mailer_of(accounts).start(send_links(db, accounts, who, login=login, language=language))
+    mailer = mailer_of(accounts)
+    mailer.require_room()
+    mailer.start(send_links(db, accounts, who, login=login, language=language))
 
 
 async def send_links(

@@ -16,7 +16,7 @@ from headrace.settings import Settings
 Report = Callable[[str], None]
 """Shows the current step; the next one takes its place."""
 Notify = Callable[[str], None]
-"""Tells the operator something that stays to be read."""
+"""Shows the operator a message that stays on the screen."""
 
 
 class DataFolderClosed(Unavailable):

@@ -162,4 +162,4 @@ def _done(item: Item, report: Report, order: Order) -> _Done:
         say(stays)
     warn(report, media)
     values = {"file": str(item.file), "to": str(item.target) if removed else None, **report.as_json()}
-    return _Done(removed, report.poor, values, ending(report))
+    return _Done(removed, report.needs_look, values, ending(report))

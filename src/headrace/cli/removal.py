@@ -103,7 +103,7 @@ def remove(
     threads: options.Threads = 2,
     json: Json = False,
 ) -> None:
-    """Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if a result is poor."""
+    """Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if one needs a look."""
     order = Order(
         "",
         mode="MANUAL" if mode is options.Mode.MANUAL else "AUTO",

@@ -7,7 +7,10 @@ from headrace.removal.media import DOCUMENTS
 from headrace.removal.order import FailureCode, Order
 from headrace.removal.report import Box, Candidate, Outcome, Report, Verdict
 
-POOR = "a poor result: check it before you use it"
+WARNINGS = {
+    Verdict.LOOK: "traces of the mark may be left: look at it before you use it",
+    Verdict.POOR: "a poor result: check it before you use it",
+}
 ENDINGS = (
     "cleaned",
     "poorly cleaned",
@@ -89,19 +92,19 @@ def summary(report: Report, order: Order, media: str) -> str:
     """What was done with one file."""
     if report.outcome is not Outcome.REMOVED:
         return report.reason or "nothing was removed"
+    warnings = [WARNINGS[report.verdict]] if report.verdict in WARNINGS else []
     facts, gone = report.facts, number_of(len(report.removed), "mark")
     if media == "IMAGE":
-        doubt = [facts["doubt"]] if report.poor and facts.get("doubt") else []
+        doubt = [facts["doubt"]] if report.needs_look and facts.get("doubt") else []
         pixels = f"{facts['computed']:,} pixels computed, {facts['invented']:,} invented"
-        return "; ".join([pixels, f"confidence {facts['confidence']:.2f}", *doubt, *([POOR] if report.poor else [])])
+        return "; ".join([pixels, f"confidence {facts['confidence']:.2f}", *doubt, *warnings])
     if media in DOCUMENTS:
         taken = [each for each in report.candidates if each.id in report.removed]
         pages = {page for each in taken for page in each.pages if order.takes_page(page)}
         return f"{gone} taken off {number_of(len(pages), 'page')} in {facts['seconds']:.1f} s"
     frames = number_of(facts["frames"], "frame")
     # No share of what is left: it was high for good results, and said nothing of bad ones.
-    warned = f"; {POOR}" if report.poor else ""
-    return f"{gone} taken off {frames} in {facts['seconds']:.1f} s{warned}"
+    return "; ".join([f"{gone} taken off {frames} in {facts['seconds']:.1f} s", *warnings])
 
 
 def left(report: Report, order: Order) -> str | None:

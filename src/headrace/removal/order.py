@@ -164,7 +164,7 @@ class Order:
     break_signature: bool = False
     accept_poor: bool = False
     ai_label_reason: str | None = None  # why a label of an AI picture may be taken off
-    least_score: float = 0.5  # regions of a picture with less stay, unless they are named
+    least_score: float = 0.5  # a region that scores lower is not removed unless named
     strength: float = 1.0  # how much of the change to a picture is made
     codec: Codec = Codec.AUTO
     threads: int = 2

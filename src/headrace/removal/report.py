@@ -135,8 +135,8 @@ class Report:
         return None if self.refused is not None or "verdict" not in self.facts else Verdict(self.facts["verdict"])
 
     @property
-    def poor(self) -> bool:
-        """Of so little confidence that a person should look at it."""
+    def needs_look(self) -> bool:
+        """Whether a person should look at the result: its verdict is LOOK or POOR."""
         return self.verdict not in (None, Verdict.CLEAN)
 
     @property
@@ -175,7 +175,7 @@ class Report:
             "reason": self.reason,
             "removed": self.removed,
             "method": self.method,
-            "poor": self.poor,
+            "poor": self.needs_look,
             "needs_review": self.refused is FailureCode.NEEDS_REVIEW,
         }
         return {**self.facts, "candidates": [each.as_json() for each in self.candidates], **done}

@@ -110,7 +110,7 @@ export default function TasksPage() {
   const types = useTaskTypes();
   const names = useUserNames([...listing.items.map((task) => task.user_id), values.owner]);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const wanted = JSON.stringify(filter);
+  const wanted = JSON.stringify({ ...filter, title, error });
   // biome-ignore lint/correctness/useExhaustiveDependencies: another filter shows other rows
   useEffect(() => setChosen(new Set()), [wanted]);
 
@@ -224,7 +224,9 @@ export default function TasksPage() {
           onChange={(event) => set({ internal: event.currentTarget.checked ? "shown" : "" })}
         />
       </FilterBar>
-      <StateCounts states={STATUSES} filter={filter} chosen={values.status} onChange={(status) => set({ status })} />
+      {!title && !error && (
+        <StateCounts states={STATUSES} filter={filter} chosen={values.status} onChange={(status) => set({ status })} />
+      )}
       {chosen.size > 0 && (
         <SelectionBar count={chosen.size} onClear={() => setChosen(new Set())}>
           <Act filter={{ ...filter, ids: [...chosen] }} />

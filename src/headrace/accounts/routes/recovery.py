@@ -85,12 +85,14 @@ async def reset_password(body: ResetByLinkIn, who: Anyone, db: Db, deps: Account
         PasswordsBusy,
         TooManyLinks,
         MailBusy,
+        RateLimited,
     ),
 )
 async def change_email(
     body: EmailIn, caller: SignedIn, db: Db, deps: AccountsDep, response: Response
 ) -> EmailChangeOut:
     """Change or remove your e-mail address. Where e-mail is sent, a new address counts once its link was opened."""
+    await take(db, f"links:{caller.user_id}", deps.config.links.limit)
     changed = await email_change.change_email(
         db,
         deps,

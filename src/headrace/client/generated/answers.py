@@ -638,7 +638,7 @@ class Quote(Answer):
     """What you can spend now."""
     enough: bool = False
     free: bool = False
-    """Whether all of them are the console's sample picture: held, but not charged."""
+    """Whether all of them are the console's sample picture: held, but not charged, ten times a day."""
     files: Sequence[Mapping[str, Any]] = ()
 
 

@@ -114,13 +114,13 @@ class TakenOff:
         )
 
     @property
-    def poor(self) -> bool:
+    def needs_look(self) -> bool:
         return self.confidence < MIN_CLEAN_CONFIDENCE
 
     @property
     def doubt(self) -> str | None:
-        """Why it is poor."""
-        if not self.poor:
+        """What a person should look for."""
+        if not self.needs_look:
             return None
         if _confidence(self.left_together, _TOGETHER_LIMITS_RATIO) <= _confidence(self.left, _OUTLINE_LIMITS_RATIO):
             return f"{self.left_together:.0%} of the mark can still be seen in the results of all pictures together"

@@ -41,7 +41,6 @@ MIN_LISTED_SCORE = 0.2  # regions of less are not worth a person's look
 LOSSLESS_FORMATS = ("png", "tiff")
 MARGIN_PX = 16  # more than the blur of ``residue`` reaches
 STRIP_ROWS = 512
-_MAX_READ_CANDIDATES = 12
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -64,7 +63,7 @@ def with_label_texts(picture: Picture, candidates: tuple[Candidate, ...]) -> tup
     """The candidates, with the text of those that are labels of AI pictures."""
     if not reading.is_available():
         return candidates
-    read = (_label_text(picture, each) for each in candidates[:_MAX_READ_CANDIDATES])
+    read = (_label_text(picture, each) for each in candidates)
     return tuple(each if text is None else replace(each, text=text) for each, text in zip_longest(candidates, read))
 
 

@@ -1,11 +1,11 @@
-"""A result with the same bytes as one that the user already has is not charged."""
+"""Removals that are not charged: of the sample picture, and those whose result the user already has."""
 
 from typing import Any
 
 from headrace.assets.results import FIELD
 from headrace.database import Database, Tx
 from headrace.removal.order import RemovalOrder
-from headrace.removal.service.orders.unpaid import RepeatsUsedUp, count_waived_repeat
+from headrace.removal.service.orders.unpaid import WaiversUsedUp, count_waived_repeat, count_waived_sample
 from headrace.tasks.context import TaskContext
 
 # Along the index of a user's orders of one file; of the same bytes uploaded again there are few, too.
@@ -38,7 +38,17 @@ async def waive_if_same(db: Database, context: TaskContext, order: RemovalOrder,
     try:
         async with db.transaction() as tx:
             await count_waived_repeat(tx, context.task_id, context.user_id, order.sha256)
-    except RepeatsUsedUp:
+    except WaiversUsedUp:
         return
     file["metrics"] = {**(file["metrics"] or {}), "same_as": same}
+    await context.used(0)
+
+
+async def waive_sample(db: Database, context: TaskContext) -> None:
+    """Report no used units for the sample picture, a few times a day for each user."""
+    try:
+        async with db.transaction() as tx:
+            await count_waived_sample(tx, context.task_id, context.user_id)
+    except WaiversUsedUp:
+        return
     await context.used(0)

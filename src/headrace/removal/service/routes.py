@@ -248,7 +248,8 @@ async def detect_marks(
     once: DetectOnce,
 ) -> Response:
     """Find out what may be a mark before anything is paid. It is a task that costs nothing: when it has succeeded, its
-    `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW` or `NO_MARK`.
+    `result` has the `candidates`, and `outcome` says what `AUTO` would do: `FOUND`, `NEEDS_REVIEW`, `AI_LABEL` or
+    `NO_MARK`.
     One file can be looked into twenty times a day."""
     wanted = await unlock(files, db, caller, [asset_id], body.wanted())
 

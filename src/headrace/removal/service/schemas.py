@@ -172,7 +172,9 @@ class QuoteOut(BaseModel):
     units: int = Field(description="All of them together.", examples=[3])
     left: int = Field(description="What you can spend now.", examples=[50])
     enough: bool
-    free: bool = Field(description="Whether all of them are the console's sample picture: held, but not charged.")
+    free: bool = Field(
+        description="Whether all of them are the console's sample picture: held, but not charged, ten times a day."
+    )
     files: list[PriceOut]
 
     @classmethod

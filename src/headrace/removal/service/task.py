@@ -42,7 +42,7 @@ from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.orders.errors import DetectionLimit
 from headrace.removal.service.orders.unpaid import count_detection
 from headrace.removal.service.pace import Pace
-from headrace.removal.service.repeats import waive_if_same
+from headrace.removal.service.repeats import waive_if_same, waive_sample
 from headrace.removal.service.sample import is_sample
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
@@ -55,6 +55,8 @@ from headrace.vault import Vault
 
 log = logs.get(__name__)
 
+# A detection that ends with these still lists its candidates.
+_LISTED_OUTCOMES = (FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW, FailureCode.AI_LABEL)
 _MAX_RESULT_BYTES = 256 * 1024
 _LEFT_BEHIND = timedelta(days=1)
 _REPORT = TypeAdapter(Report)
@@ -105,7 +107,7 @@ class Remover:
         async with self._job(context, order) as job:
             made = await job.run()
             if is_sample(order.sha256):
-                await context.used(0)
+                await waive_sample(self._db, context)
             else:
                 await waive_if_same(self._db, context, order, made)
             # Others of a batch may still learn the mark from it.
@@ -291,7 +293,7 @@ class _Job:
         for stage in (Stage.PREPROCESSING, Stage.DETECTING):
             await self.pace.begin(stage)
             report = await self._stage(stage)
-            if report.refused not in (None, FailureCode.NO_MARK, FailureCode.NEEDS_REVIEW):
+            if report.refused not in (None, *_LISTED_OUTCOMES):
                 raise refusal(report, self.order)
             self.candidates = report.candidates
         return {"outcome": report.refused or "FOUND", "candidates": self._listed(), "facts": report.facts}

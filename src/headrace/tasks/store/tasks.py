@@ -147,13 +147,20 @@ class _Few:
 
 
 # The operator may have dropped it, and without it the statements would read the whole table.
-_HAS_STATUS_INDEX = "SELECT to_regclass('headrace.idx_tasks_status_updated_at') IS NOT NULL"
+_HAS_STATUS_INDEX = """
+SELECT coalesce((SELECT indisvalid FROM pg_index
+                 WHERE indexrelid = to_regclass('headrace.idx_tasks_status_updated_at')), false)
+"""
+
+
+async def has_status_index(tx: Tx) -> bool:
+    return bool(await tx.fetchval(_HAS_STATUS_INDEX))
 
 
 async def _list_few(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> _Few:
     """Everybody's tasks of some statuses from the index on the status, which finds few among millions."""
     assert wanted.statuses is not None
-    if not await tx.fetchval(_HAS_STATUS_INDEX):
+    if not await has_status_index(tx):
         return _Few(None, None)
     sql = f"SELECT count(*) AS size, max(updated_at) AS newest FROM ({_few('updated_at', wanted.statuses)}) AS few"
     size, newest = (await tx.fetch(sql, *wanted.statuses))[0]
@@ -165,12 +172,13 @@ async def _list_few(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: i
 
 def _few(columns: str, statuses: Sequence[TaskStatus]) -> str:
     """One more than a walk reads, to distinguish all of them from more. The order makes the index the only way."""
-    limit = f"LIMIT {walks.ROWS + 1}"
+    # A limit for each status, and none over all: the newest change must be that of every status.
     parts = (
-        f"(SELECT {columns} FROM headrace.tasks WHERE status = ${number} ORDER BY updated_at DESC {limit})"
+        f"(SELECT {columns} FROM headrace.tasks WHERE status = ${number} ORDER BY updated_at DESC "
+        f"LIMIT {walks.ROWS + 1})"
         for number in range(1, len(statuses) + 1)
     )
-    return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS part {limit}"
+    return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS part"
 
 
 def listing_few(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:

@@ -95,7 +95,7 @@ def _besides_bars(hints: Hints | None, picture: Picture) -> Hints | None:
 
 
 def _searched(eye: Detector, canvas: Picture, step: int, size: tuple[int, int]) -> Detection:
-    """What is seen on the canvas, ``step`` times smaller than the picture, and on copies of it."""
+    """What the detector finds on the canvas (``step`` times smaller than the picture) and on reduced copies of it."""
     height, width = size
     half = eye.halved(canvas)
     if half and (half.seen[0] >= _MIN_AGREEING_LEVELS).mean() > _MAX_UNCHECKED_RATIO:

@@ -27,7 +27,7 @@ _KINDS: tuple[tuple[Numbers, float], ...] = (
     (np.array([[0], [0], [0], [1.0]]), 1.0),  # black
 )
 _MAX_ROUNDS = 4
-# Colours further apart are inks of their own, if they make so much of the mark.
+# Colours further apart than this are separate inks, if each makes up at least this share of the mark.
 _MIN_COLOUR_DISTANCE_LEVELS, _MIN_INK_RATIO, _MAX_INKS = 90, 0.05, 5
 _MIN_INK_PIXELS, _MAX_INK_PIXELS = 30, 20_000  # pixels that an ink is read off
 
@@ -133,7 +133,7 @@ def _prior(alpha: float, colour: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _columns(points: Points, shift: Numbers) -> Numbers:
-    """What each point adds to the normal equations (n 9), before it is weighed."""
+    """Each point's unweighted terms of the normal equations: n rows, 9 columns."""
     share, noise = points.share[:, None], 3 * _NOISE_CORRECTION_RATIO * points.noise[:, None] ** 2
     out = points.out
     return np.hstack([

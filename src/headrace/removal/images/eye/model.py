@@ -204,6 +204,6 @@ class Restoration:
     variant: Picture | None = None  # what another way of filling in gave, where it was asked for
 
     @property
-    def poor(self) -> bool:
+    def needs_look(self) -> bool:
         """Whether the result should be looked at before it is used."""
         return self.refused is None and self.confidence < MIN_CLEAN_CONFIDENCE

@@ -14,6 +14,7 @@ MAX_PREVIEWS_PER_FILE = 3  # in a burst, refilled over a day
 MAX_PREVIEWS_PER_USER = 30  # a file that differs in one byte is another file
 MAX_DETECTIONS_PER_FILE = 20
 MAX_WAIVED_REPEATS_PER_FILE = 3  # a day
+MAX_WAIVED_SAMPLES_PER_USER = 10  # a day
 
 
 async def count_preview(tx: Tx, task_id: str, user_id: str, sha256: str) -> None:
@@ -44,20 +45,26 @@ async def count_detection(tx: Tx, task_id: str, user_id: str, sha256: str | None
         raise DetectionLimit(retry_after=wait)
 
 
-class RepeatsUsedUp(Exception):
-    """No more removals of this file are free today because their result is not new."""
+class WaiversUsedUp(Exception):
+    """No more removals of this file are free today."""
 
 
 async def count_waived_repeat(tx: Tx, task_id: str, user_id: str, sha256: str) -> None:
     """Count a removal that is free because its result is not new, once for each task: work is not free without end.
 
-    ``RepeatsUsedUp`` must roll the transaction back: a refused task that runs again is counted then.
+    ``WaiversUsedUp`` must roll the transaction back: a refused task that runs again is counted then.
     """
-    if not await _is_first(tx, f"repeat:{task_id}"):
-        return
-    every = _DAY / MAX_WAIVED_REPEATS_PER_FILE
-    if await count_in(tx, f"repeat:{user_id}:{sha256}", every=every, burst=MAX_WAIVED_REPEATS_PER_FILE) is not None:
-        raise RepeatsUsedUp
+    await _count_waiver(tx, f"repeat:{task_id}", f"repeat:{user_id}:{sha256}", MAX_WAIVED_REPEATS_PER_FILE)
+
+
+async def count_waived_sample(tx: Tx, task_id: str, user_id: str) -> None:
+    """Count a removal of the sample picture, which is free, once for each task. ``WaiversUsedUp`` as above."""
+    await _count_waiver(tx, f"repeat:{task_id}", f"sample:{user_id}", MAX_WAIVED_SAMPLES_PER_USER)
+
+
+async def _count_waiver(tx: Tx, once: str, bucket: str, most: int) -> None:
+    if await _is_first(tx, once) and await count_in(tx, bucket, every=_DAY / most, burst=most) is not None:
+        raise WaiversUsedUp
 
 
 async def _is_first(tx: Tx, bucket: str) -> bool:
