@@ -1,8 +1,8 @@
 """Lists that read a bounded number of rows, whatever their filter and however many rows the table has.
 
-A statement walks along one index, over at most ``ROWS`` rows, and filters the rows it reads; or along several parts of
-one, which it merges. A page is made of at most
-``STATEMENTS`` walks. If they end before the page is full, the page is short and its cursor continues where they ended.
+A statement walks along one index, or merges several parts of it, over at most ``ROWS`` rows, and filters the rows it
+reads. A page takes at most ``STATEMENTS`` walks. If they end before the page is full, the page is short, and its cursor
+continues where they ended.
 """
 
 from collections.abc import Callable, Sequence

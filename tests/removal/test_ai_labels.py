@@ -1,5 +1,6 @@
 """Labels that say that AI made a file stay, unless the order gives a lawful reason."""
 
+import asyncio
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from headrace.removal.images import reading
 from headrace.removal.order import FailureCode, Hint, Order
 from headrace.removal.report import Box, Candidate, Report
 from tests.cli.conftest import Call, call
+from tests.removal.stand import ENDS, serving
 from tests.web.test_everything_is_audited import World, whole_api
 
 __all__ = ["call"]
@@ -111,3 +113,18 @@ async def _order_with_reason(world: World, db: Database) -> None:
         "SELECT data FROM headrace.audit_events WHERE resource ->> 'identifier' = $1 AND action = 'created'", task_id
     )
     assert event["data"]["ai_label_reason"] == reason
+
+
+@needs_reader
+async def test_a_free_detection_lists_a_label(database_url: str, tmp_path: Path) -> None:
+    photo = tmp_path / "photo.png"
+    labelled("AI-generated").save(photo)
+    async with serving(database_url, tmp_path) as service:
+        asset_id = await service.upload(photo)
+        hints = [{"boxes": [[370, 390, 260, 70]]}]
+        look = (await service.world.send("POST", f"/v1/assets/{asset_id}/detect", {"hints": hints})).json()
+        async with asyncio.timeout(120):
+            while (seen := (await service.world.send("GET", f"/v1/tasks/{look['id']}")).json())["status"] not in ENDS:
+                await asyncio.sleep(0.05)
+        assert (seen["status"], seen["result"]["outcome"]) == ("SUCCEEDED", "AI_LABEL"), seen
+        assert [is_ai_label(each["text"]) for each in seen["result"]["candidates"]] == [True]

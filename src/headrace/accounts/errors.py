@@ -2,7 +2,7 @@
 
 NotFound         UserNotFound · SessionNotFound · ApiKeyNotFound · DeletionNotFound
 Invalid          InvalidUsername · InvalidEmail · InvalidMobile · InvalidPassword · WrongPassword · InvalidScopes
-                 InvalidExpiry · InvalidWeChatCode · InvalidLink · WrongCode · InvalidLink · WrongCode
+                 InvalidExpiry · InvalidWeChatCode · InvalidLink · WrongCode
 Conflict         UsernameTaken · ApiKeyNameTaken · LastAdmin · NoPassword · DeletionPending · DeletionStarted
                  SecondFactorOn · SecondFactorOff
 Denied           RegistrationClosed · AccountSuspended · AccountBeingDeleted · CsrfFailed · SessionNeeded

@@ -3,7 +3,7 @@
 ``audit_heads/2026-03-20/000000000123-<chain in hex>.json``
 
 The name holds all that is compared, so that listing is reading. It is never used for another seal: a trail that was
-is cut off and sealed again writes other names, and the contradicting files stay. A bucket that forbids deleting and
+cut off and sealed again writes other names, and the contradicting files stay. A bucket that forbids deleting and
 replacing is the best place for them.
 """
 

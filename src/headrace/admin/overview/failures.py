@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.database import Tx
+from headrace.tasks.store.tasks import has_status_index
 
 MAX_RECENT = 2_000  # of the newest failures; older ones are in the list of tasks
 MAX_GROUPS = 50
@@ -27,7 +28,7 @@ class FailureGroup:
 GROUP_FAILURES = f"""
 WITH recent AS MATERIALIZED (
   SELECT id, task_type, error_code, updated_at, right(rtrim(coalesce(error_message, ''), E' \\n'), 2000) AS message
-  FROM headrace.tasks
+  FROM {{failed}}
   WHERE status = 'FAILED' AND deleted_at IS NULL
   ORDER BY updated_at DESC
   LIMIT {MAX_RECENT}
@@ -41,7 +42,11 @@ ORDER BY count DESC, last_at DESC
 LIMIT {MAX_GROUPS}
 """
 
+# Where the operator has dropped the index on the status, the order would be a sort of all failures.
+_NEWEST_TASKS = f"(SELECT * FROM headrace.tasks ORDER BY created_at DESC LIMIT {10 * MAX_RECENT}) AS task"
+
 
 async def list_failure_groups(tx: Tx) -> Sequence[FailureGroup]:
     """The groups of the newest failures, the largest first."""
-    return [FailureGroup(**row) for row in await tx.fetch(GROUP_FAILURES)]
+    failed = "headrace.tasks" if await has_status_index(tx) else _NEWEST_TASKS
+    return [FailureGroup(**row) for row in await tx.fetch(GROUP_FAILURES.format(failed=failed))]
