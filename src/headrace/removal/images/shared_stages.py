@@ -36,7 +36,7 @@ class Mark(NamedTuple):
     step: int = 1  # the planes are of a copy this many times smaller
 
 
-_MANY_VIEWS = 8  # pictures tell a mark by themselves, even one that the network is not sure of
+_MIN_DEFINING_VIEWS = 8  # pictures tell a mark by themselves, even one that the network is not sure of
 _MIN_ALPHA = 0.05  # alpha from which on a pixel is the mark's
 
 
@@ -86,7 +86,7 @@ def _learn(order: StageOrder, picture: Picture, hints: Hints | None, progress: P
             views.append(view)
     if len(views) < MIN_VIEWS:
         return None
-    least = MIN_SHOWN_SCORE if len(views) >= _MANY_VIEWS else MIN_SCORE
+    least = MIN_SHOWN_SCORE if len(views) >= _MIN_DEFINING_VIEWS else MIN_SCORE
     return learn_from(views, order, hints, progress, least_score=least)
 
 
