@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.eye_marks import KINDS, Mark
 from headrace.removal.images.eye.detecting import detect
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import MIN_SCORE
 from headrace.removal.images.eye.solving import solve
 from training.photographs import evaluation_files

@@ -18,7 +18,7 @@ from headrace.removal.order import END_SECONDS, Codec, FrameHint, Hint, Names, O
 from headrace.removal.report import Method, Outcome
 from headrace.removal.runner import carry_out
 from headrace.removal.video import checking, marks, solving
-from headrace.removal.video.encoding import codec_for
+from headrace.removal.video.encoders import codec_for
 from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.model import Kind
 from headrace.removal.video.probing import Facts, probe

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.removal import media, messages, stages
+from headrace.removal import media, stages
 from headrace.removal.documents.slides import legacy
 from headrace.removal.errors import PictureUnreadable, TargetUnusable
 from headrace.removal.images.shared import MAX_HELD_BYTES, MAX_VIEWS, MIN_VIEWS
-from headrace.removal.order import FailureCode, Names, Order, Progress, Stage, StageOrder
+from headrace.removal.local_messages import message_of
+from headrace.removal.order import Names, Order, Progress, Stage, StageOrder
 from headrace.removal.report import Report
 
 # How far the work is, in percent, when a stage begins and ends.
@@ -29,28 +30,6 @@ _PERCENTS = {
     Stage.PACKAGING: (85, 100),
 }
 _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-# The service's messages name the fields of its API.
-_MESSAGES = {
-    FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box) or the mark itself "
-    "(--mask). If several pictures carry it, give them together with --same-mark.",
-    FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
-    "then name it with `--only`, or draw a box around it (--box).",
-    FailureCode.AI_LABEL: "The mark is a label that says that AI made the picture. Such labels stay: the law of some "
-    "countries asks for them. Name the other marks with --only, or give a lawful reason (--ai-label-reason).",
-    FailureCode.MARK_REMAINS: "The mark could not be taken off without leaving a trace. Draw it (--mask).",
-}
-_NO_MARK_THERE = (
-    "No mark was found where you said it is. Check that the box is in the right place, in pixels of the upright file, "
-    "or draw the mark itself (--mask)."
-)
-_CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
-# In a document nothing can be drawn.
-_DOCUMENT_MESSAGES = {
-    FailureCode.NO_MARK: "No mark was found: no object looks like one. Of a page that is one picture, save the picture "
-    "and take the mark off that, with a box around it (--box).",
-    FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
-    "then name the marks with `--only`, or draw a box around them (--box, in points from the upper left corner).",
-}
 
 
 def process(order: Order, progress: Progress, scratch: Callable[[], Path]) -> Report:
@@ -212,10 +191,7 @@ def _joined(whole: Report, report: Report, order: Order) -> Report:
     facts = {"clip": report.facts} if order.media == "VIDEO" and not whole.facts else report.facts
     reason = report.reason
     if report.refused is not None and reason is None:
-        own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _CLIP_MESSAGES if order.media == "VIDEO" else {}
-        reason = own.get(report.refused) or _MESSAGES.get(report.refused) or messages.MESSAGES[report.refused]
-        if report.refused is FailureCode.NO_MARK and order.media not in media.DOCUMENTS and order.has_place:
-            reason = _NO_MARK_THERE
+        reason = message_of(report.refused, order)
     removed: dict[str, Any] = {}
     if "confidence" in report.facts and report.refused is None:
         chosen = order.candidates or [each.id for each in whole.candidates if each.certain]

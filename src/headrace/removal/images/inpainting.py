@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.images.eye import weights
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Picture
 
 _WINDOW_PX = 512  # the size that the network was trained on

@@ -16,10 +16,10 @@ from headrace.removal.report import Check
 from headrace.removal.video import detecting, solving, tracking, turning
 from headrace.removal.video.marks import Mark, rested
 from headrace.removal.video.model import Kind, Placed
-from headrace.removal.video.packaging import Package
 from headrace.removal.video.planes import views_of
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.removing import Remover
+from headrace.removal.video.result_file import Package
 from headrace.removal.video.sampling import Box, Sample, decoded, native
 from headrace.removal.video.tracking import Path
 

@@ -11,8 +11,8 @@ from headrace.removal.report import Check, Method
 from headrace.removal.video import checking, detecting, solving, turning
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import Kind, Placed
-from headrace.removal.video.packaging import Package
 from headrace.removal.video.removing import Remover
+from headrace.removal.video.result_file import Package
 from headrace.removal.video.survey import Survey
 
 # How far the work is, in percent, when a part of it begins.

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.report import Method
 from headrace.removal.video.planes import Layout, cropped, shrunk_to

@@ -15,9 +15,9 @@ from headrace.removal.video.erasing import Eraser
 from headrace.removal.video.following import MovingEraser
 from headrace.removal.video.marks import Mark
 from headrace.removal.video.model import Kind
-from headrace.removal.video.packaging import writable
 from headrace.removal.video.planes import parts_of, views_of
 from headrace.removal.video.probing import Facts
+from headrace.removal.video.result_file import writable
 from headrace.removal.video.sampling import Box, Sample
 
 _WINDOW_FRAMES = 3  # frames on either side that say, together with it, how strong a mark is in a frame

@@ -12,7 +12,7 @@ from headrace.removal.documents.pdf.bombs import TooLarge
 from headrace.removal.documents.pdf.checking import check
 from headrace.removal.documents.pdf.drawings import placed
 from headrace.removal.documents.pdf.editing import Editor, Taken
-from headrace.removal.documents.pdf.layers import drop_watermark_layers
+from headrace.removal.documents.pdf.marked_content import drop_watermark_layers
 from headrace.removal.documents.pdf.opening import is_signed, opened
 from headrace.removal.documents.pdf.overlay import draw_overlay, draw_sides
 from headrace.removal.documents.pdf.pages import PageFrame, frame_of

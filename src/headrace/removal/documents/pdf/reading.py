@@ -23,7 +23,7 @@ from headrace.removal.documents.pdf.geometry import (
     multiply,
     quad_of,
 )
-from headrace.removal.documents.pdf.layers import section_of
+from headrace.removal.documents.pdf.marked_content import section_of
 from headrace.removal.documents.pdf.paths import around
 from headrace.removal.documents.pdf.state import State, luminance
 from headrace.removal.documents.pdf.text import TextLine

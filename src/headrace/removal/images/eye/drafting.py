@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.blocks import Block
 from headrace.removal.images.eye.coverage import covered
-from headrace.removal.images.eye.filling import fill
 from headrace.removal.images.eye.inks import Points, read
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import UNKNOWN_ERROR_LEVELS, Mask, Plane, grey_of
 from headrace.removal.images.eye.refining import Draft
 

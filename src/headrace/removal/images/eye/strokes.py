@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import UNKNOWN_ERROR_LEVELS, Levels, Mask, Picture, Plane, loosened
 
 Box = tuple[slice, slice]

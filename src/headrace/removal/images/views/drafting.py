@@ -4,7 +4,7 @@ import cv2
 import numpy as np
 
 from headrace.removal.images.eye.drafting import GRAIN_LEVELS, strays_of
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Picture, Plane
 from headrace.removal.images.eye.refining import Draft, refine
 from headrace.removal.images.views.solving import Matte

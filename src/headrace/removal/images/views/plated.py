@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Plane, loosened
 from headrace.removal.images.eye.plates import Box
 from headrace.removal.images.views.solving import Guess, Matte, solve

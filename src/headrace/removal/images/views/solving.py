@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.filling import fill
 from headrace.removal.images.eye.inks import centres_of, nearest_to
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Plane
 from headrace.removal.images.views.stack import Moments, Views, integrated, moments, persistent_steps
 

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.eye.filling import fill
+from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Plane
 
 Views = Sequence[NDArray[np.uint8]]  # each H W 3, all of one size

@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.removal.errors import ClipUnreadable, TargetUnusable
 from headrace.removal.order import Codec, Quality
-from headrace.removal.video import encoding
+from headrace.removal.video import encoders
 from headrace.removal.video.probing import Facts, opened, reason_of
 
 KINDS = {".mp4": "mp4", ".m4v": "mp4", ".mov": "mov", ".mkv": "mkv", ".webm": "webm"}
@@ -31,7 +31,7 @@ class Package:
         self.stamps: list[int] = []  # of the frames that were written, in units of the source
         self.bytes = 0  # of the picture
         self._container = container_of(target, facts)
-        self.codec, encoder = encoding.codec_for(facts, codec, self._container)
+        self.codec, encoder = encoders.codec_for(facts, codec, self._container)
         self._how = (encoder, quality, threads)
 
     @property
@@ -73,7 +73,7 @@ class Package:
                 picture = source.streams.video[0]
                 picture.thread_type = "AUTO"
                 encoder, quality, threads = self._how
-                track = encoding.make_stream(result, self.facts, encoder, quality, threads)
+                track = encoders.make_stream(result, self.facts, encoder, quality, threads)
                 self._tag(picture, track)
                 others = self._others(source, result, picture, kinds)
                 result.metadata.update(source.metadata)

@@ -1,4 +1,4 @@
-"""Inpainting for what lies under an opaque mark: the membrane that the surroundings span over the hole."""
+"""Fills what lies under an opaque mark with the membrane that the surroundings span over the hole."""
 
 import cv2
 import numpy as np
