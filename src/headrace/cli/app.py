@@ -39,7 +39,7 @@ COMMANDS = {
     ),
     "remove": Entry(
         "headrace.cli.removal:remove",
-        "Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if a result is poor.",
+        "Take the watermark off files that are yours; exits with 1 if one is left as it is, 8 if one needs a look.",
     ),
     "tasks": Entry("headrace.cli.tasks:app", "Tasks: list, cancel, retry and delete them.", afar=True),
     "schedules": Entry(

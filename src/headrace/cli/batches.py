@@ -91,7 +91,7 @@ def _require_folder(names: list[Path], to: Path | None) -> None:
 
 def remove(items: list[Item], options: Order, *, preview: bool, same_mark: bool, accept_poor: bool, json: bool) -> None:
     """Take the marks off; one that fails does not keep the others from it. Exits with 1 if one is left as it is, with
-    8 if a result is poor."""
+    8 if one needs a look."""
     if len(items) > 1 and options.candidates:
         raise typer.BadParameter("candidates have other numbers in every file: name one file", param_hint="--only")
     with progress_bars(len(items)) as bars:
