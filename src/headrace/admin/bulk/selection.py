@@ -1,6 +1,6 @@
 """Which rows are meant: the filter of a list, or some of its rows by name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -30,7 +30,7 @@ class Chosen:
 async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> Counted:
     if criteria.ids is None:
         return await task_counts.count_tasks(tx, wanted, most=most)
-    return Counted(len(_named(await task_store.list_by_id(tx, criteria.ids), wanted)), exact=True)
+    return Counted(len(_matching(await task_store.list_named(tx, criteria.ids), wanted)), exact=True)
 
 
 async def choose_tasks(
@@ -38,7 +38,7 @@ async def choose_tasks(
 ) -> Chosen:
     """The next tasks, newest first."""
     if criteria.ids is not None:
-        return _chosen(_named(await task_store.list_by_id(tx, criteria.ids), wanted), None, asked_at)
+        return _chosen(_matching(await task_store.list_named(tx, criteria.ids), wanted), None, asked_at)
     listed = await task_store.list_tasks(tx, wanted, older_than=after, limit=limit)
     if listed.resume is not None:
         return _chosen(listed.items, listed.resume, asked_at)
@@ -54,11 +54,11 @@ def _chosen(tasks: Sequence[Task], position: Mark | None, asked_at: datetime) ->
     return Chosen([task.id for task in meant], running, position, late=len(tasks) - len(meant))
 
 
-def _named(tasks: Sequence[Task], wanted: Filter) -> list[Task]:
+def _matching(tasks: Mapping[str, Task], wanted: Filter) -> list[Task]:
     """Those of these that the filter matches, too: other users' rows count as missing."""
     return [
         task
-        for task in tasks
+        for task in tasks.values()
         if wanted.user_id in (None, task.user_id)
         and (wanted.statuses is None or task.status in wanted.statuses)
         and wanted.task_type in (None, task.task_type)

@@ -198,18 +198,6 @@ FROM (
     return sql, (*statuses, *where.args, limit)
 
 
-LIST_BY_ID = f"""
-SELECT {SHOWN}, NULL AS payload, NULL AS result
-FROM headrace.tasks AS task {LEASE}
-WHERE task.id = ANY ($1) AND task.deleted_at IS NULL
-"""
-
-
-async def list_by_id(tx: Tx, task_ids: Sequence[str]) -> list[Task]:
-    """Those of these tasks that are there, in no order."""
-    return [task_of(row) for row in await tx.fetch(LIST_BY_ID, list(task_ids))]
-
-
 def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
     """The statement of a list and its arguments: one walk along an index for each status, merged.
 
