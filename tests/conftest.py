@@ -9,6 +9,7 @@ a user who may create databases and roles.
 """
 
 import asyncio
+import functools
 import gc
 import itertools
 import os
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+import httpcore2
 import pytest
 import structlog
 
@@ -56,6 +58,10 @@ for _signal in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
 
 # An error that nobody foresaw, drawn with every local variable by structlog's default, takes seconds.
 structlog.dev.ConsoleRenderer.get_active().exception_formatter = structlog.dev.plain_traceback
+
+
+# Reading the system's certificates takes 20 ms of CPU, and hundreds of tests open clients that speak plain HTTP.
+httpcore2.default_ssl_context = functools.cache(httpcore2.default_ssl_context)
 
 
 def pytest_xdist_auto_num_workers() -> int:

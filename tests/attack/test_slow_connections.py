@@ -114,6 +114,7 @@ def test_slow_clients_are_closed_and_keep_nobody_out(
     assert api.stop() == 0
 
 
+@pytest.mark.slow
 def test_with_few_descriptors_it_is_the_same(start_api: Start, opened: list[socket.socket]) -> None:
     api = start_api(files=128, HEADRACE_API_MAX_CONNECTIONS="10000", HEADRACE_API_MAX_CONNECTIONS_PER_ADDRESS="1000")
     for _ in range(4):

@@ -71,6 +71,7 @@ def api_key(on_database: Headrace, key: str) -> str:
     return on_database("keys", "create", "generated", "--user", "ada", "--scope", SCOPES).out.strip()
 
 
+@pytest.mark.slow
 def test_a_generated_client_has_every_route_is_typed_and_works(url: str, api_key: str, tmp_path: Path) -> None:
     if not GENERATOR.is_dir():
         pytest.skip(missing("openapi-python-client"))

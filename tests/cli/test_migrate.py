@@ -110,6 +110,7 @@ def _psql(url: str, script: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
+@pytest.mark.slow
 @pytest.mark.both
 def test_the_printed_sql_is_what_psql_takes(call: Call, empty: Place, migrated: Place) -> None:
     up = call("migrate", "--sql", settings=empty.settings)

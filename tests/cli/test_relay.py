@@ -30,6 +30,7 @@ WHERE event_id LIKE '{prefix}%' AND status = 'PUBLISHED'
 WAITING = "SELECT count(*) AS waiting FROM headrace.broker_messages"
 
 
+@pytest.mark.slow
 def test_relays_share_the_work_and_one_that_is_killed_loses_nothing(
     tmp_path: Path, migrated: Place, broker: Broker
 ) -> None:

@@ -240,6 +240,7 @@ async def test_a_second_ctrl_c_ends_it_at_once(start: Start, tasks: Tasks) -> No
     assert worker.stop(signal.SIGINT) == 130
 
 
+@pytest.mark.slow
 async def test_a_reader_who_goes_away_ends_it(folder: Path, migrated: Place, tasks: Tasks) -> None:
     reading, writing = os.pipe()
     with subprocess.Popen(
@@ -294,6 +295,7 @@ async def test_children_stop_by_themselves_when_the_supervisor_is_killed(start: 
     assert await tasks.alive() == 0  # each said goodbye
 
 
+@pytest.mark.slow
 async def test_a_second_ctrl_c_ends_all_processes_at_once(start: Start, tasks: Tasks) -> None:
     supervisor = start("shop:registry", "--processes", "2")
     await tasks.until_alive(2)
@@ -316,6 +318,7 @@ def test_a_program_that_cannot_be_loaded_is_told_once(start: Start) -> None:
 # -- beside the API
 
 
+@pytest.mark.slow
 async def test_up_runs_a_worker_for_a_program(folder: Path, migrated: Place, tasks: Tasks) -> None:
     up = Program("up", "--app", "shop:registry", folder=folder, settings=migrated.settings)
     try:

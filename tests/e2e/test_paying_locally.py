@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import Start
@@ -49,6 +50,7 @@ def form(page: str, act: str) -> tuple[str, dict[str, str]]:
     raise AssertionError(page)
 
 
+@pytest.mark.slow
 def test_beside_a_real_merchant_it_is_refused(folder: Path) -> None:
     copy_cluster(migrated_cluster(), layout_of(folder).home)
     real = {

@@ -96,6 +96,7 @@ def test_what_is_killed_comes_back(folder: Path, start: Start) -> None:
     assert running_in(folder) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_that_postgresql_stays_up_for_another_process(folder: Path, start: Start) -> None:
     """ "stopped" while PostgreSQL runs on for a worker: a copy of the folder would be of no moment in particular."""
     copy_cluster(migrated_cluster(), layout_of(folder).home)
@@ -107,6 +108,7 @@ def test_ctrl_c_says_that_postgresql_stays_up_for_another_process(folder: Path, 
     assert running_in(folder) == []
 
 
+@pytest.mark.slow
 def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, start: Start) -> None:
     """It died with "this should not have happened" and took PostgreSQL away from the restore that was under way."""
     copy_cluster(migrated_cluster(), layout_of(folder).home)
@@ -131,6 +133,7 @@ def test_up_outlives_the_drop_of_its_schema_and_says_so_in_a_line(folder: Path, 
     assert second.stop() == 0
 
 
+@pytest.mark.slow
 def test_doctor_sees_for_how_long_a_transaction_has_blocked_others(folder: Path, start: Start) -> None:
     """On the embedded server it named the session of a program's role without the age of its transaction."""
     copy_cluster(migrated_cluster(), layout_of(folder).home)
@@ -152,6 +155,7 @@ def test_doctor_sees_for_how_long_a_transaction_has_blocked_others(folder: Path,
         thread.join(60)
 
 
+@pytest.mark.slow
 def test_up_on_an_empty_database_says_that_another_one_was_there(folder: Path, start: Start) -> None:
     """After its schema was dropped the next `up` made an empty database, and everything looked healthy."""
     copy_cluster(migrated_cluster(), layout_of(folder).home)
@@ -202,6 +206,7 @@ def test_an_ordinary_user_needs_no_more_than_a_folder(folder: Path, start: Start
     assert running_in(folder) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_it_starts(folder: Path, start: Start) -> None:
     program = start("up", folder=folder, settings=CHEAP)
     assert eventually(lambda: "creating the database" in program.err or not program.running, within=60)

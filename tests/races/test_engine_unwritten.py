@@ -86,6 +86,7 @@ async def test_near_the_end_of_thirty_thousand_a_killed_worker_is_as_close(
     assert journal.stat().st_size <= count + kills * bound
 
 
+@pytest.mark.slow
 async def test_no_handler_starts_while_an_end_has_waited_for_too_long(
     db: Database, server: TestServer, database_url: str, tmp_path: Path
 ) -> None:

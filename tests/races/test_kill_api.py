@@ -106,6 +106,7 @@ async def created_events(db: Database) -> int:
         )
 
 
+@pytest.mark.slow
 async def test_fifty_requests_with_one_key_make_one_thing(
     start_api: Start, password: str, db: Database
 ) -> None:  # D-06

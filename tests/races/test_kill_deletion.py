@@ -129,6 +129,7 @@ async def test_the_points_are_all_there_are(db: Database, carry_out: Start) -> N
     await check_gone_once(db, user_id)  # the last of them was the end
 
 
+@pytest.mark.slow
 async def test_killed_ten_times_in_a_row_it_completes_once(db: Database, carry_out: Start) -> None:
     user_id = await doomed_user(db)
     for number in (1, 1, 2, 3, 4, 2, 5, 3, 4, 2):

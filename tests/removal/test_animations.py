@@ -49,6 +49,7 @@ def test_the_command_takes_animations_as_they_are(call: Call, marked: Picture, s
         assert (refused.code, why in refused.err.replace("\n", " ").replace("An", "an")) == (2, True), refused.err
 
 
+@pytest.mark.slow
 async def test_animations_lose_their_mark_and_keep_their_timing(
     service: Service, marked: Picture, scene: Picture, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def test_what_is_no_image_is_refused() -> None:
             detect(bad)
 
 
+@pytest.mark.slow
 def test_a_tiled_look_covers_what_is_larger_than_a_tile(marked: Picture) -> None:
     large = np.tile(marked, (2, 2, 1))
     seen = detect(large).mask_tight

@@ -114,7 +114,9 @@ def test_a_picture_that_several_pages_show_is_cleaned_once(tmp_path: Path) -> No
     assert (report.outcome, changed) == (Outcome.REMOVED, [True] * 4 + [False] * 2)
 
 
-@pytest.mark.parametrize(("grain", "outcome"), [(8, Outcome.REMOVED), (20, Outcome.FAILED)])
+@pytest.mark.parametrize(
+    ("grain", "outcome"), [pytest.param(8, Outcome.REMOVED, marks=pytest.mark.slow), (20, Outcome.FAILED)]
+)
 def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
     grain: int, outcome: Outcome, tmp_path: Path
 ) -> None:  # W-03

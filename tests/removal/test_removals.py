@@ -189,6 +189,7 @@ async def test_a_result_that_the_user_already_has_is_not_charged(service: Servic
     assert [each["metrics"].get("same_as") for each in results] == [None, first["id"]]
 
 
+@pytest.mark.slow
 async def test_a_search_that_is_not_paid_for_ends_before_others_wait_long(service: Service, photo: Path) -> None:
     """A file of 200 KB kept the only process for detection busy for half a minute, and could have for an hour."""
     service.remover._config = replace(service.remover._config, look_seconds=0.01)
@@ -273,6 +274,7 @@ async def test_a_result_that_is_worth_a_look_is_handed_out_and_charged(  # W-08
     assert [status for status, _ in await service.ledger(removal["id"])] == ["HELD", "COMMITTED"]
 
 
+@pytest.mark.slow
 async def test_a_poor_clip_is_seen_before_it_is_bought(service: Service, tmp_path: Path) -> None:  # W-08
     # So strong in one shot that some of it stays there.
     made = clips.make(tmp_path / "clip.mp4", strength=lambda number: 1.6 if number // clips.LENGTH == 3 else 1.0)

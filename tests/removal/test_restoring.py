@@ -161,6 +161,7 @@ def test_two_results_that_agree_speak_for_each_other(meadow: Picture, plated: tu
     assert confidence.of_drawn(alike, known) > confidence.of_drawn(unlike, known)
 
 
+@pytest.mark.slow
 def test_the_evidence_on_a_large_picture_is_gathered_on_a_smaller_copy(plated: tuple[Picture, Detection]) -> None:
     marked, detection = plated
     wide = np.zeros((2000, 2400), np.bool_)
@@ -210,6 +211,7 @@ def test_only_a_poor_result_is_held_back_and_only_unless_it_is_accepted(
     assert report.keeps == [Names.RESTORED if report.refused is None else Names.HELD_BACK]
 
 
+@pytest.mark.slow
 @needs_inpainter
 def test_the_command_writes_both_ways_of_filling_in(tmp_path: Path, plated: tuple[Picture, Detection]) -> None:
     Image.fromarray(plated[0]).save(tmp_path / "meadow.png")

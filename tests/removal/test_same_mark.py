@@ -24,6 +24,7 @@ def _save(picture: np.ndarray, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 async def test_pictures_of_one_order_share_what_they_learn_of_their_mark(  # W-03, W-08
     service: Service, tmp_path: Path
 ) -> None:

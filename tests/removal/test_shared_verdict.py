@@ -34,7 +34,7 @@ def marked(scene: clips.Picture) -> clips.Picture:
     return picture
 
 
-@pytest.mark.parametrize("strength", [1.0, 0.7])
+@pytest.mark.parametrize("strength", [pytest.param(1.0, marks=pytest.mark.slow), 0.7])
 def test_a_shared_mark_that_leaves_a_trace_is_not_used(  # W-08
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strength: float
 ) -> None:

@@ -1,6 +1,7 @@
 """A picture worked on twice. W-03"""
 
 import numpy as np
+import pytest
 
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import Restoration
@@ -8,6 +9,7 @@ from headrace.removal.images.second_pass import _mirrored, with_second_pass
 from tests.removal.conftest import Picture
 
 
+@pytest.mark.slow
 def test_a_second_pass_changes_nothing_that_the_first_has_not_and_is_no_worse(
     marked: Picture, scene: Picture, restored: Restoration
 ) -> None:
