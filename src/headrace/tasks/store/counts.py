@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headrace.database import Row, Tx
 from headrace.sql import Where
-from headrace.tasks.store.tasks import Filter, has_status_index
+from headrace.tasks.store.tasks import Filter, has_status_index, walk_clauses
 
 COUNT_WALK = 10_000  # rows that a count reads; an index alone is read up to the bound of the count
 MAX_DELETED = 2_000  # deleted rows that a count reads beside an index; the purge leaves few
@@ -89,11 +89,7 @@ def _walk(columns: str, wanted: Filter, most: int, *, by_status: bool) -> tuple[
     parts: list[str] = []
     args: tuple[object, ...] = ()
     for status in wanted.statuses or () if by_status else [None]:
-        where = Where(first=len(args) + 1).eq("status", status)
-        if wanted.user_id is not None:
-            # Twice, and so as = ANY: the planner would drop a plain equality from the order.
-            where = where.among("user_id", [wanted.user_id, wanted.user_id])
-        where = where.since("created_at", wanted.created_since).until("created_at", wanted.created_until)
+        where = walk_clauses(Where(first=len(args) + 1), wanted, status)
         parts.append(f"(SELECT {columns} FROM headrace.tasks {where.sql} ORDER BY {order} LIMIT {most:d})")
         args += where.args
     return f"(SELECT * FROM ({' UNION ALL '.join(parts)}) AS part LIMIT {most:d}) AS walked", args

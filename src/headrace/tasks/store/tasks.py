@@ -108,11 +108,11 @@ async def list_tasks(tx: Tx, wanted: Filter, *, older_than: Mark | None = None, 
     if older_than is None and not first.items and not await _was_ever(tx, wanted):
         return walks.Found([])
     if wanted.user_id is None and wanted.statuses:
-        few = await _list_few(tx, wanted, older_than=older_than, limit=limit)
-        if few.tasks is not None:
-            return walks.Found(few.tasks)
-        if few.newest is not None and few.newest < first.resume[0]:
-            first = replace(first, resume=(few.newest + timedelta(microseconds=1), ""))
+        rare = await _list_rare(tx, wanted, older_than=older_than, limit=limit)
+        if rare.tasks is not None:
+            return walks.Found(rare.tasks)
+        if rare.newest is not None and rare.newest < first.resume[0]:
+            first = replace(first, resume=(rare.newest + timedelta(microseconds=1), ""))
     rest = await _walked(
         tx, wanted, older_than=first.resume, limit=limit - len(first.items), statements=walks.STATEMENTS - 1
     )
@@ -139,8 +139,8 @@ async def _walked(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Few:
-    """The page, if so few tasks have these statuses that all of them were read; and the newest change of one."""
+class _RareTasks:
+    """The page if at most ``walks.ROWS`` tasks have these statuses, else None; and the newest change of one."""
 
     tasks: Sequence[Task] | None
     newest: datetime | None
@@ -157,20 +157,21 @@ async def has_status_index(tx: Tx) -> bool:
     return bool(await tx.fetchval(_HAS_STATUS_INDEX))
 
 
-async def _list_few(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> _Few:
-    """Everybody's tasks of some statuses from the index on the status, which finds few among millions."""
+async def _list_rare(tx: Tx, wanted: Filter, *, older_than: Mark | None, limit: int) -> _RareTasks:
+    """Everybody's tasks of some statuses from the index on the status, which finds a hundred among millions."""
     assert wanted.statuses is not None
     if not await has_status_index(tx):
-        return _Few(None, None)
-    sql = f"SELECT count(*) AS size, max(updated_at) AS newest FROM ({_few('updated_at', wanted.statuses)}) AS few"
+        return _RareTasks(None, None)
+    changed = _newest_changed("updated_at", wanted.statuses)
+    sql = f"SELECT count(*) AS size, max(updated_at) AS newest FROM ({changed}) AS changed"
     size, newest = (await tx.fetch(sql, *wanted.statuses))[0]
     if size > walks.ROWS:
-        return _Few(None, newest)
-    sql, args = listing_few(wanted, older_than=older_than, limit=limit)
-    return _Few([task_of(row) for row in await tx.fetch(sql, *args)], newest)
+        return _RareTasks(None, newest)
+    sql, args = listing_rare(wanted, older_than=older_than, limit=limit)
+    return _RareTasks([task_of(row) for row in await tx.fetch(sql, *args)], newest)
 
 
-def _few(columns: str, statuses: Sequence[TaskStatus]) -> str:
+def _newest_changed(columns: str, statuses: Sequence[TaskStatus]) -> str:
     """One more than a walk reads, to distinguish all of them from more. The order makes the index the only way."""
     # A limit for each status, and none over all: the newest change must be that of every status.
     parts = (
@@ -181,8 +182,8 @@ def _few(columns: str, statuses: Sequence[TaskStatus]) -> str:
     return f"SELECT * FROM ({' UNION ALL '.join(parts)}) AS part"
 
 
-def listing_few(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
-    """The statement of a list of few tasks and its arguments."""
+def listing_rare(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tuple[str, Sequence[object]]:
+    """The statement of a list by a rare status and its arguments."""
     statuses = wanted.statuses or ()
     where = Where(first=len(statuses) + 1).since("task.created_at", wanted.created_since)
     where = where.until("task.created_at", wanted.created_until)
@@ -191,7 +192,7 @@ def listing_few(wanted: Filter, *, older_than: Mark | None = None, limit: int) -
     sql = f"""
 SELECT {SHOWN}, NULL AS payload, NULL AS result
 FROM (
-  SELECT task.* FROM ({_few("*", statuses)}) AS task {where.sql} {order} LIMIT ${where.next}
+  SELECT task.* FROM ({_newest_changed("*", statuses)}) AS task {where.sql} {order} LIMIT ${where.next}
 ) AS task {LEASE}
 {order}
 """
@@ -214,7 +215,7 @@ def listing(wanted: Filter, *, older_than: Mark | None = None, limit: int) -> tu
     sources: list[str] = []
     args: tuple[object, ...] = ()
     for status in wanted.statuses if by_status and wanted.statuses is not None else [None]:
-        where = _walk(Where(first=len(args) + 1), wanted, status, older_than)
+        where = walk_clauses(Where(first=len(args) + 1), wanted, status, older_than)
         sources.append(walks.source("headrace.tasks", where, order, rows=rows))
         args += where.args
     rest = _rest(Where(first=len(args) + 1), wanted)
@@ -227,12 +228,14 @@ def _rows_of_walk(wanted: Filter) -> int:
     return walks.share(1 if wanted.user_id is None else len(wanted.statuses or ()))
 
 
-def _walk(where: Where, wanted: Filter, status: TaskStatus | None, older_than: Mark | None) -> Where:
+def walk_clauses(where: Where, wanted: Filter, status: TaskStatus | None, older_than: Mark | None = None) -> Where:
+    """What an index answers of a filter, for a walk over the tasks of one status or of all."""
     if wanted.user_id is not None:
         # Twice, and so as = ANY: the planner would drop a plain equality from the order.
-        where = where.among("user_id", [wanted.user_id, wanted.user_id]).eq("status", status)
+        where = where.among("user_id", [wanted.user_id, wanted.user_id])
     return (
-        where.since("created_at", wanted.created_since)
+        where.eq("status", status)
+        .since("created_at", wanted.created_since)
         .until("created_at", wanted.created_until)
         .older_than(("created_at", "id"), older_than)
     )
