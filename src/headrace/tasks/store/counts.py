@@ -7,7 +7,7 @@ from headrace.database import Row, Tx
 from headrace.sql import Where
 from headrace.tasks.store.tasks import Filter, has_status_index, walk_clauses
 
-COUNT_WALK = 10_000  # rows that a count reads; an index alone is read up to the bound of the count
+COUNT_WALK = 4_000  # rows that a count reads; an index alone is read up to the bound of the count
 MAX_DELETED = 2_000  # deleted rows that a count reads beside an index; the purge leaves few
 
 
