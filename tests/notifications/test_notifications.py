@@ -83,6 +83,39 @@ async def test_it_names_the_file(db: Database) -> None:
     assert (told.payload or {})["title"] == "holiday.jpg"
 
 
+BATCH = """
+WITH made AS (
+  INSERT INTO headrace.tasks
+    (id, user_id, title, task_type, status, error_code, finished_at, created_at, updated_at, started_at)
+  SELECT 'tsk_' || n, $1, n || '.jpg', 'shrink', status, nullif(code, ''),
+         CASE WHEN status IN ('SUCCEEDED', 'FAILED', 'CANCELED') THEN now() END, now(), now(), now()
+  FROM unnest($2::text[], $3::text[]) WITH ORDINALITY AS given (status, code, n)
+  RETURNING id
+)
+INSERT INTO headrace.removals (task_id, user_id, asset_id, asset_sha256, units, batch_id, rights_basis, principal_uid)
+SELECT id, $1, 'ast_1', repeat('0', 64), 1, 'bat_1', 'OWNER', $1 FROM made
+"""
+
+
+async def test_a_batch_has_one_notification_when_its_last_file_has_ended(db: Database) -> None:  # S21
+    ada = await make_user(db, "ada")
+    ends = [("SUCCEEDED", ""), ("SUCCEEDED", ""), ("FAILED", "NO_MARK"), ("FAILED", "CORRUPT"), ("CANCELED", "")]
+    async with db.transaction() as tx:
+        states, codes = zip(("INPAINTING", ""), *ends, strict=True)
+        await tx.execute(BATCH, ada.user_id, list(states), list(codes))
+    told = [task(ada.user_id, f"task.{status.lower()}", task_id=f"tsk_{n}") for n, (status, _) in enumerate(ends, 2)]
+    await tell(db, *told)
+    assert await inbox_of(db, ada) == [], "one file is still running"
+    await db.fetch_alone("UPDATE headrace.tasks SET status = 'CANCELED', finished_at = now() WHERE id = 'tsk_1'")
+    for again in ("tsk_1", "tsk_2"):
+        await tell(db, task(ada.user_id, "task.canceled", task_id=again))
+    (only,) = await inbox_of(db, ada)
+    assert only.title == "Your 6 files are processed"
+    assert only.body == "2 ready, 1 waiting for your decision, 1 failed."
+    ended = {"total": 6, "succeeded": 2, "needs_input": 1, "failed": 1}
+    assert (only.type, only.payload) == ("TASK_SUCCEEDED", {"batch_id": "bat_1", **ended})
+
+
 async def test_an_event_that_comes_twice_is_told_once(db: Database) -> None:
     ada = await make_user(db, "ada")
     event = task(ada.user_id, "task.succeeded")

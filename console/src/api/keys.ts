@@ -42,7 +42,8 @@ export const keys = {
   notifications: {
     all: ["notifications"],
     unread: ["notifications", "unread"],
-    ofTask: (taskId: string) => ["notifications", "of-task", taskId],
+    newest: ["notifications", "newest"],
+    about: (tasks: readonly string[], batch: string | null | undefined) => ["notifications", "about", tasks, batch],
     list: (unread: boolean) => ["notifications", "list", unread],
   },
   operators: {

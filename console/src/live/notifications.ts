@@ -32,15 +32,18 @@ export function useNotificationStream(): void {
 
 const LOOKED_AT = 50;
 
-/** Who has a task's page open has read its notification, also one that comes later. */
-export function useReadWith(taskId: string, seen: boolean): void {
+/** Who sees the result of tasks, or of their batch, has read its notification, also one that comes later. */
+export function useReadWith(tasks: readonly string[], batch: string | null | undefined, seen: boolean): void {
   const queries = useQueryClient();
   const unread = useQuery({
-    queryKey: keys.notifications.ofTask(taskId),
+    queryKey: keys.notifications.about(tasks, batch),
     queryFn: async () => {
       const query = { unread: true, limit: LOOKED_AT };
       const { items } = await data(api.GET("/v1/notifications", { params: { query } }));
-      return items.filter((each) => (each.payload as { task_id?: unknown } | null)?.task_id === taskId);
+      return items.filter(({ payload }) => {
+        const { task_id, batch_id } = (payload ?? {}) as { task_id?: string; batch_id?: string };
+        return (task_id && tasks.includes(task_id)) || (batch && batch_id === batch);
+      });
     },
     enabled: seen,
   }).data;

@@ -7,9 +7,9 @@ import {
   Indicator,
   Menu,
   NavLink,
+  Popover,
   ScrollArea,
   Text,
-  Tooltip,
   UnstyledButton,
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
@@ -25,6 +25,7 @@ import {
   IconLogout,
   IconPlugConnectedX,
   IconUser,
+  Loading,
 } from "../components";
 import { useText, wordFor } from "../i18n";
 import { useUnread } from "../live/notifications";
@@ -38,6 +39,7 @@ import { LanguageSwitch, ThemeSwitch } from "./preferences";
 import classes from "./Shell.module.css";
 import { shellTexts } from "./shell.texts";
 
+const BellPanel = lazy(() => import("../pages/notifications/BellPanel"));
 const CommandPalette = lazy(() => import("./CommandPalette"));
 
 /** What is around every page: where one can go, who one is, and whether something new has come. */
@@ -158,29 +160,36 @@ function Links({ destinations, pathname }: { destinations: readonly Destination[
 function Bell() {
   const t = useText(shellTexts);
   const unread = useUnread();
+  const [opened, { toggle, close }] = useDisclosure();
+  const name = unread ? t("unread", { n: unread }) : t("notifications");
   return (
-    <Tooltip label={unread ? t("unread", { n: unread }) : t("notifications")}>
-      <Indicator
-        disabled={!unread}
-        label={unread > 99 ? "99+" : unread}
-        size={17}
-        offset={6}
-        color="red.8"
-        styles={{ indicator: { pointerEvents: "none" } }}
-      >
-        <ActionIcon
-          component={Link}
-          to="/notifications"
-          variant="subtle"
-          color="gray"
-          size="lg"
-          aria-label={unread ? t("unread", { n: unread }) : t("notifications")}
-          data-testid="bell"
+    <Popover opened={opened} onChange={toggle} position="bottom-end" shadow="md" trapFocus returnFocus>
+      <Popover.Target>
+        <Indicator
+          disabled={!unread}
+          label={unread > 99 ? "99+" : unread}
+          size={17}
+          offset={6}
+          color="red.8"
+          styles={{ indicator: { pointerEvents: "none" } }}
         >
-          <IconBell />
-        </ActionIcon>
-      </Indicator>
-    </Tooltip>
+          <ActionIcon
+            variant="subtle"
+            color="gray"
+            size="lg"
+            aria-label={name}
+            title={name}
+            data-testid="bell"
+            onClick={toggle}
+          >
+            <IconBell />
+          </ActionIcon>
+        </Indicator>
+      </Popover.Target>
+      <Popover.Dropdown p={0}>
+        <Suspense fallback={<Loading lines={3} />}>{opened && <BellPanel onClose={close} />}</Suspense>
+      </Popover.Dropdown>
+    </Popover>
   );
 }
 

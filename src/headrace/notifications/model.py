@@ -50,8 +50,9 @@ class NewNotification:
     payload: Mapping[str, Any]
 
     @property
-    def is_of_task(self) -> bool:
-        return "task_id" in self.payload
+    def task_id(self) -> str:
+        """Empty if it is about no task."""
+        return str(self.payload.get("task_id", ""))
 
     def with_title(self, title: str | None) -> Self:
         """A copy with the task's title, if it has one."""

@@ -21,8 +21,11 @@ class NotificationOut(BaseModel):
     type: NotificationType
     title: str = Field(examples=["Your image is ready"])
     body: str
-    payload: dict[str, Any] | None = Field(description="The subject's ids: `task_id`, `subscription_id` …")
-    event_id: str | None = Field(description="The event that caused it.")
+    payload: dict[str, Any] | None = Field(
+        description="The subject's ids: `task_id`, `subscription_id` …; of a batch of files `batch_id`, and how many of "
+        "its `total` files have `succeeded`, wait for an answer (`needs_input`) or have `failed`."
+    )
+    event_id: str | None = Field(description="The event that caused it; of a batch, the batch and when it ended.")
     is_read: bool
     read_at: datetime | None
     created_at: datetime = Field(examples=[_AT])

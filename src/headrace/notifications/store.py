@@ -1,7 +1,7 @@
 """SQL of notifications."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.database import Row, Tx
 from headrace.notifications.model import LANGUAGE, Language, NewNotification, Notification, NotificationType
@@ -35,12 +35,26 @@ async def read_languages(tx: Tx, user_ids: Sequence[str]) -> Mapping[str, Langua
     return {row["id"]: LANGUAGE.read(row["language"] or LANGUAGE.default) for row in rows}
 
 
-TITLES = "SELECT id, title FROM headrace.tasks WHERE id = ANY($1)"
+TASKS = """
+SELECT task.id, task.title, removal.batch_id
+FROM headrace.tasks AS task LEFT JOIN headrace.removals AS removal ON removal.task_id = task.id
+WHERE task.id = ANY($1)
+"""
 
 
-async def read_titles(tx: Tx, task_ids: Sequence[str]) -> Mapping[str, str]:
-    """The titles of tasks, usually file names; deleted tasks are left out."""
-    return {row["id"]: row["title"] for row in await tx.fetch(TITLES, list(task_ids))}
+class TaskSubject(NamedTuple):
+    """What a notification says of a task: its title is usually a file name."""
+
+    title: str | None
+    batch_id: str | None
+
+
+async def read_tasks(tx: Tx, task_ids: Sequence[str]) -> Mapping[str, TaskSubject]:
+    """These tasks; deleted ones are left out."""
+    if not task_ids:
+        return {}
+    rows = await tx.fetch(TASKS, list(task_ids))
+    return {row["id"]: TaskSubject(row["title"], row["batch_id"]) for row in rows}
 
 
 # The outbox delivers at least once; the unique key makes it one notification.

@@ -46,6 +46,8 @@ _STOP: Mapping[Language, str] = {"en": ".", "zh": "。"}
 
 def write(type_: NotificationType, language: Language, payload: Mapping[str, Any]) -> tuple[str, str]:
     """Title and body."""
+    if "batch_id" in payload:
+        return _write_batch(language, payload)
     title, body = _TEXTS[type_][language]
     facts = _Facts(
         task_id=str(payload.get("task_id", "")),
@@ -58,6 +60,32 @@ def write(type_: NotificationType, language: Language, payload: Mapping[str, Any
         total=str(payload.get("total", "")),
     )
     return title.format_map(facts)[:_MAX_TITLE_LENGTH], body.format_map(facts)[:_MAX_BODY_LENGTH]
+
+
+_BATCH: Mapping[Language, Mapping[str, str]] = {
+    "en": {
+        "title": "Your {n} files are processed",
+        "succeeded": "{n} ready",
+        "needs_input": "{n} waiting for your decision",
+        "failed": "{n} failed",
+    },
+    "zh": {
+        "title": "您的 {n} 个文件已处理完",
+        "succeeded": "{n} 个已完成",
+        "needs_input": "{n} 个等待您确认",
+        "failed": "{n} 个失败",
+    },
+}
+_COMMA: Mapping[Language, str] = {"en": ", ", "zh": "，"}
+
+
+def _write_batch(language: Language, payload: Mapping[str, Any]) -> tuple[str, str]:
+    """How the files of a batch ended; a count of zero is left out."""
+    words = _BATCH[language]
+    ends = [
+        words[name].format(n=payload[name]) for name in ("succeeded", "needs_input", "failed") if payload.get(name)
+    ]
+    return words["title"].format(n=payload.get("total", "")), _COMMA[language].join(ends) + _STOP[language]
 
 
 class _Facts(dict[str, str]):

@@ -10,6 +10,8 @@ TaskId = NewType("TaskId", str)
 WorkerId = NewType("WorkerId", str)
 
 MEDIA_TYPES = frozenset({"IMAGE", "VIDEO", "PDF", "PPT"})
+# A removal that ends with one of these asks its owner something, or had nothing to remove: no failure of the service.
+INPUT_CODES = ("NO_MARK", "NEEDS_REVIEW", "POOR_RESULT", "SIGNED")
 MEDIA_STEPS = ("PREPROCESSING", "DETECTING", "INPAINTING", "PACKAGING")
 # SQL: the status of a task at work before its first step. Media tasks have no RUNNING (document 002).
 FIRST_STATUS = "CASE WHEN task.task_type IN ('IMAGE', 'VIDEO', 'PDF', 'PPT') THEN 'PREPROCESSING' ELSE 'RUNNING' END"

@@ -3,7 +3,12 @@ import { texts } from "../../i18n";
 export const notificationTexts = texts(
   {
     title: "Notifications",
-    text: "They come by themselves; nothing has to be loaded again.",
+    text: "About your files and your plan. New ones appear by themselves.",
+    all: "See all notifications",
+    batch: "Your {n} files are processed",
+    batchReady: "{n} ready",
+    batchAsks: "{n} waiting for your decision",
+    batchFailed: "{n} failed",
     readAll: "Mark all as read",
     unreadOnly: "Only unread",
     none: "No notifications",
@@ -25,7 +30,12 @@ export const notificationTexts = texts(
   },
   {
     title: "通知",
-    text: "会自动出现，无需刷新。",
+    text: "文件和套餐的最新消息，会自动出现。",
+    all: "查看全部通知",
+    batch: "您的 {n} 个文件已处理完",
+    batchReady: "{n} 个已完成",
+    batchAsks: "{n} 个等待您确认",
+    batchFailed: "{n} 个失败",
     readAll: "全部标为已读",
     unreadOnly: "仅未读",
     none: "没有通知",

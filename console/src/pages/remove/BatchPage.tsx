@@ -13,6 +13,7 @@ import {
   useConfirm,
 } from "../../components";
 import { useText } from "../../i18n";
+import { useReadWith } from "../../live/notifications";
 import { isOver } from "../../live/task";
 import { countBatch } from "./batch";
 import { download } from "./media";
@@ -36,6 +37,8 @@ export default function BatchPage() {
   const confirm = useConfirm();
   const { busy, act } = useAct(keys.removals.all);
   const { removals, items, asking } = useBatch(batch);
+  const ids = items.map((each) => each.id);
+  useReadWith(ids, batch, items.length > 0 && items.every((each) => isOver(each.status)));
   if (removals.error) return <ProblemAlert error={removals.error} onRetry={() => void removals.refetch()} />;
   if (!removals.data) return <Loading />;
   const counts = countBatch(items);

@@ -66,7 +66,7 @@ function Removal({ taskId }: { taskId: string }) {
   });
   const again = useAgain(removal.data, task.data?.payload);
   useAnnouncedEnd(removal.data, status);
-  useReadWith(taskId, removal.data !== undefined && isOver(removal.data.status));
+  useReadWith([taskId], removal.data?.batch_id, removal.data !== undefined && isOver(removal.data.status));
   const error = removal.error ?? task.error;
   if (error) {
     return (

@@ -17,9 +17,6 @@ CLASS_RATIO = (1 + MAX_RELATIVE_ERROR) / (1 - MAX_RELATIVE_ERROR)
 SHORTEST_SECONDS = 0.001  # class 0 holds everything up to here
 ALL_TYPES = ""
 
-# A removal that ends with one of these asks its owner something, or had nothing to remove: no failure of the service.
-INPUT_CODES = ("NO_MARK", "NEEDS_REVIEW", "POOR_RESULT", "SIGNED")
-
 
 class Range(StrEnum):
     """How far back, and in how many steps: few enough to draw."""

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from headrace.admin.statistics.model import (
     CLASS_RATIO,
-    INPUT_CODES,
     KEEP,
     SHORTEST_SECONDS,
     Durations,
@@ -13,7 +12,7 @@ from headrace.admin.statistics.model import (
     QueueSeries,
 )
 from headrace.database import Tx
-from headrace.tasks.model import MEDIA_TYPES
+from headrace.tasks.model import INPUT_CODES, MEDIA_TYPES
 from headrace.tasks.store.queues import Contents
 
 # The process that inserts the row of a minute measures it. After an outage only the last few minutes are made up
