@@ -73,6 +73,23 @@ async def test_all_entitlements_of_the_period_count(bench: Bench) -> None:
     )
 
 
+async def test_units_that_come_back_to_a_used_up_entitlement_are_no_news(bench: Bench) -> None:
+    ada = await bench.user("ada")
+    async with bench.db.transaction() as tx:
+        first = await stand.grant(tx, ada, 20, ends_in=timedelta(days=5))
+        await stand.grant(tx, ada, 80)
+    await hold(bench.db, ada, 20, 1)
+    await hold(bench.db, ada, 60, 2)
+    assert await told(bench.db) == [(80, 20)]
+    await bench.db.fetch_alone("UPDATE headrace.entitlements SET quota_left = 5 WHERE id = $1 RETURNING 1", first)
+    await hold(bench.db, ada, 10, 3)
+    assert await told(bench.db) == [(80, 20)], "the same percentage of the same quota"
+    async with bench.db.transaction() as tx:
+        await stand.grant(tx, ada, 100)
+    await hold(bench.db, ada, 80, 4)
+    assert await told(bench.db) == [(80, 20), (80, 35)], "another quota, of which it is said once more"
+
+
 async def test_a_new_period_is_told_of_anew_and_a_notification_is_written(bench: Bench) -> None:
     ada = await bench.user("ada")
     async with bench.db.transaction() as tx:

@@ -110,7 +110,6 @@ export const keys = {
     everybodys: (filter: object) => ["tasks", "everybodys", filter],
     everybodysLists: ["tasks", "everybodys"],
     count: (filter: object) => ["tasks", "count", filter],
-    attempts: (id: string) => ["tasks", "attempts", id],
     one: (id: string) => ["tasks", "one", id],
     allSteps: (id: string) => ["tasks", "steps", id],
     steps: (id: string, onlyFailed: boolean) => ["tasks", "steps", id, onlyFailed],

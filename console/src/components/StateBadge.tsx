@@ -42,6 +42,7 @@ const TONES: Record<string, Tone> = {
   PAST_DUE: "warn",
   SUSPENDED: "warn",
   interrupted: "warn",
+  RETRIED: "warn",
   INTERRUPTED: "warn",
   warning: "warn",
   HIGH: "warn",

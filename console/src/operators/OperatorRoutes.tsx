@@ -5,6 +5,7 @@ import { useChanges } from "./live/useChanges";
 
 const OverviewPage = lazy(() => import("./overview/OverviewPage"));
 const TasksPage = lazy(() => import("./tasks/TasksPage"));
+const TaskPage = lazy(() => import("./tasks/TaskPage"));
 const FailuresPage = lazy(() => import("./tasks/FailuresPage"));
 const WebhooksPage = lazy(() => import("./webhooks/WebhooksPage"));
 const SubmitPage = lazy(() => import("./tasks/SubmitPage"));
@@ -43,6 +44,7 @@ export default function OperatorRoutes() {
       <Route path="webhooks" element={<WebhooksPage />} />
       <Route path="tasks/bulk" element={<BulksPage />} />
       <Route path="tasks/bulk/:taskId" element={<BulkPage />} />
+      <Route path="tasks/:taskId" element={<TaskPage />} />
       <Route path="queues" element={<QueuesPage />} />
       <Route path="workers" element={<WorkersPage />} />
       <Route path="schedules" element={<SchedulesPage />} />

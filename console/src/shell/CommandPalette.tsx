@@ -24,7 +24,7 @@ export default function CommandPalette({ onClose }: { onClose: () => void }) {
   );
   const typed = text.trim();
   const more: Command[] = /^tsk_\w+$/.test(typed)
-    ? [{ to: `/tasks/${typed}`, icon: IconListCheck, label: typed, also: "" }]
+    ? [{ to: `${isAdmin ? "/operators" : ""}/tasks/${typed}`, icon: IconListCheck, label: typed, also: "" }]
     : typed !== "" && isAdmin
       ? [
           {

@@ -125,7 +125,7 @@ function linkOf(event: EventOut): string | null {
   if (id === "*") return null;
   switch (event.resource_type) {
     case "task":
-      return `/tasks/${id}`;
+      return `/operators/tasks/${id}`;
     case "scheduledTask":
       return `/operators/schedules/${id}`;
     case "execution":

@@ -93,7 +93,7 @@ export default function LedgerPage() {
       width: "8rem",
       cell: (entry) =>
         entry.task_id && (
-          <Anchor component={Link} to={`/tasks/${entry.task_id}`} size="sm">
+          <Anchor component={Link} to={`/operators/tasks/${entry.task_id}`} size="sm">
             …{entry.task_id.slice(-6)}
           </Anchor>
         ),

@@ -122,7 +122,7 @@ function RunFacts({ run }: { run: ExecutionOut }) {
       <Group gap="sm">
         <StateBadge state={run.status} />
         <Link to={`/operators/schedules/${run.schedule_id}`}>{t("openSchedule")}</Link>
-        {run.task_id && <Link to={`/tasks/${run.task_id}`}>{t("openTask")}</Link>}
+        {run.task_id && <Link to={`/operators/tasks/${run.task_id}`}>{t("openTask")}</Link>}
       </Group>
       <Facts>
         <TimeFact name={t("due")} at={run.scheduled_at} exact />

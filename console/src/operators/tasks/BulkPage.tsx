@@ -66,7 +66,7 @@ function Bulk({ bulk, task }: { bulk: BulkOut; task: TaskOut }) {
       title={bulkName(bulk)}
       text={
         <>
-          {t("asked")} <Time at={bulk.created_at} /> · <Link to={`/tasks/${taskId}`}>{t("openTask")}</Link>
+          {t("asked")} <Time at={bulk.created_at} /> · <Link to={`/operators/tasks/${taskId}`}>{t("openTask")}</Link>
         </>
       }
       actions={

@@ -34,7 +34,7 @@ export function SearchBox({
     if (each === undefined) return;
     box.closeDropdown();
     setText("");
-    if (each.kind === "task") void navigate(`/tasks/${each.value}`);
+    if (each.kind === "task") void navigate(`/operators/tasks/${each.value}`);
     else onChoose({ [each.kind]: each.value });
   };
   const words: Record<Suggestion["kind"], (each: Suggestion) => string> = {

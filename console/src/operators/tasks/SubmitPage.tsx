@@ -56,7 +56,7 @@ function SubmitForm({ type }: { type: TaskTypeOut }) {
     return attempt(async () => {
       const body: TaskIn = { type: type.name, payload: payload as TaskIn["payload"], ...options };
       const task = await data(api.POST("/v1/tasks", { body }));
-      void navigate(`/tasks/${task.id}`);
+      void navigate(`/operators/tasks/${task.id}`);
     }, t("submitted"));
   };
   const set = (changes: Partial<typeof options>) => setOptions((before) => query({ ...before, ...changes }));

@@ -1,11 +1,12 @@
 import { Anchor, Button, Drawer, Group, Stack, Text } from "@mantine/core";
-import { useQuery } from "@tanstack/react-query";
 import { Link } from "react-router";
-import { api, data, keys } from "../../api";
-import { commonTexts, Fact, Facts, Id, Loading, ProblemAlert, StateBadge, Time, TimeFact } from "../../components";
+import { commonTexts, Fact, Facts, Id, Loading, ProblemAlert, StateBadge, TimeFact } from "../../components";
 import { useText } from "../../i18n";
 import { useLiveTask } from "../../live/task";
 import { lastLine } from "../../pages/tasks/lastLine";
+import { useLines } from "../../pages/tasks/TaskLog";
+import { Timeline } from "../../pages/tasks/Timeline";
+import { auditOf } from "../parts/AuditList";
 import { OwnerName, useUserNames } from "../parts/OwnerName";
 import { partTexts } from "../parts/parts.texts";
 import { taskTexts } from "./tasks.texts";
@@ -26,10 +27,10 @@ export function TaskPanel({ taskId, onClose }: { taskId: string; onClose: () => 
       <Stack>
         <Summary key={taskId} taskId={taskId} />
         <Group>
-          <Button component={Link} to={`/tasks/${taskId}`}>
+          <Button component={Link} to={`/operators/tasks/${taskId}`}>
             {t("panelOpen")}
           </Button>
-          <Anchor component={Link} to={`/operators/audit?resource_id=${taskId}&everything=yes`} size="sm">
+          <Anchor component={Link} to={auditOf({ resource_id: taskId })} size="sm">
             {t("audited")}
           </Anchor>
         </Group>
@@ -41,7 +42,8 @@ export function TaskPanel({ taskId, onClose }: { taskId: string; onClose: () => 
 function Summary({ taskId }: { taskId: string }) {
   const t = useText(taskTexts);
   const part = useText(partTexts);
-  const { data: task, error } = useLiveTask(taskId);
+  const { lines, add } = useLines(taskId);
+  const { data: task, error } = useLiveTask(taskId, add);
   const names = useUserNames([task?.user_id]);
   if (error) return <ProblemAlert error={error} />;
   if (!task) return <Loading />;
@@ -69,48 +71,12 @@ function Summary({ taskId }: { taskId: string }) {
           {lastLine(task.error_message)}
         </Text>
       )}
-      <Attempts taskId={taskId} />
+      <section>
+        <Text fw={600} size="sm" mb={6}>
+          {t("attempts")}
+        </Text>
+        <Timeline task={task} lines={lines} />
+      </section>
     </>
-  );
-}
-
-/** How each attempt ended, and when. */
-function Attempts({ taskId }: { taskId: string }) {
-  const t = useText(taskTexts);
-  const logs = useQuery({
-    queryKey: keys.tasks.attempts(taskId),
-    queryFn: async () => {
-      const params = { path: { task_id: taskId }, query: { limit: 100 } };
-      return (await data(api.GET("/v1/tasks/{task_id}/logs", { params }))).items;
-    },
-  });
-  const ends = (logs.data ?? []).filter((line) => line.status !== "LOG");
-  if (ends.length === 0) return null;
-  return (
-    <section>
-      <Text fw={600} size="sm" mb={6}>
-        {t("attempts")}
-      </Text>
-      <Stack gap={6}>
-        {ends.map((line) => (
-          <Group key={line.id} gap="sm" wrap="nowrap" align="flex-start">
-            <Text size="sm" w={24} className="figures">
-              {line.attempt}
-            </Text>
-            <StateBadge state={line.status} />
-            <div style={{ minWidth: 0, flex: 1 }}>
-              <Text size="sm" component="div">
-                <Time at={line.created_at} exact />
-              </Text>
-              {line.message && (
-                <Text size="sm" c="dimmed" truncate>
-                  {lastLine(line.message)}
-                </Text>
-              )}
-            </div>
-          </Group>
-        ))}
-      </Stack>
-    </section>
   );
 }

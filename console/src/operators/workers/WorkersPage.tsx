@@ -85,7 +85,7 @@ function Worker({ worker }: { worker: WorkerOut }) {
             <Stack gap={6}>
               {worker.holds.map((held) => (
                 <Group key={held.task_id} gap="sm" wrap="nowrap" className={classes.held}>
-                  <Link to={`/tasks/${held.task_id}`} className={classes.name}>
+                  <Link to={`/operators/tasks/${held.task_id}`} className={classes.name}>
                     {held.type}
                   </Link>
                   <Text size="xs" c="dimmed" span>

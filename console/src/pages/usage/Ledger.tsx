@@ -68,7 +68,7 @@ export function Ledger() {
         listing={rows}
         columns={columns}
         rowKey={(row) => row.key}
-        href={(row) => (row.taskId ? `/remove/${row.taskId}` : "/usage")}
+        href={(row) => (row.taskId ? `/tasks/${row.taskId}` : "/usage")}
         empty={<Empty icon={IconReceipt} title={t("noEntries")} />}
       />
     </>

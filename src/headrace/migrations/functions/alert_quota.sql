@@ -1,6 +1,7 @@
 -- Writes quota.reached for users who reach 80 or 100 percent of their quota by holding these units, once for each period.
--- headrace.hold_units calls it after the hold; it has locked these entitlements. What is used up is no longer locked, but
--- counts as well.
+-- headrace.hold_units calls it after the hold; it has locked these entitlements. What is used up is not locked, but counts
+-- as well, and is marked: units that come back to it would announce the same percentage again. One that somebody else has
+-- locked is left out, so that two transactions never wait for each other.
 CREATE OR REPLACE FUNCTION headrace.alert_quota(entitlement_ids text[], user_ids text[], units integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET jit = off SET timezone = 'UTC'
@@ -25,9 +26,14 @@ BEGIN
   ), marked AS (
     UPDATE headrace.entitlements AS entitlement SET alerted_percent = reached.percent
     FROM reached
-    WHERE entitlement.id = ANY (entitlement_ids) AND entitlement.user_id = reached.user_id
-      AND coalesce(entitlement.alerted_percent, 0) < reached.percent
-    RETURNING entitlement.user_id
+    WHERE entitlement.user_id = reached.user_id AND coalesce(entitlement.alerted_percent, 0) < reached.percent
+      AND entitlement.id IN (
+        SELECT id FROM headrace.entitlements
+        WHERE user_id IN (SELECT user_id FROM reached) AND status = 'ACTIVE' AND period_start <= now() AND period_end > now()
+        ORDER BY id
+        FOR NO KEY UPDATE SKIP LOCKED
+      )
+    RETURNING entitlement.id, entitlement.user_id
   )
   INSERT INTO headrace.outbox_events
     (event_id, event_type, event_version, aggregate_type, aggregate_id, user_id, payload_json, headers_json, status)
@@ -36,7 +42,7 @@ BEGIN
                             'left', reached.left_over, 'renews_at', reached.renews_at),
          '{}', 'PENDING'
   FROM reached
-  WHERE reached.user_id IN (SELECT marked.user_id FROM marked);
+  WHERE reached.user_id IN (SELECT marked.user_id FROM marked WHERE marked.id = ANY (entitlement_ids));
   IF FOUND THEN
     PERFORM headrace.wake_relays();
   END IF;
