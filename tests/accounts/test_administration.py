@@ -1,11 +1,12 @@
 import asyncio
+from typing import Any
 
 import pytest
 
 from headrace import ids
-from headrace.access import Credentials, PreconditionFailed, Role
-from headrace.accounts import administration, login, sessions
-from headrace.accounts.errors import InvalidPassword, LastAdmin, NoPassword, UserNotFound
+from headrace.access import Credentials, PreconditionFailed, Role, Scope
+from headrace.accounts import administration, api_keys, login, sessions, user_access
+from headrace.accounts.errors import InvalidPassword, LastAdmin, NoPassword, SessionNotFound, UserNotFound
 from headrace.accounts.model import User, UserStatus
 from headrace.accounts.service import Accounts
 from headrace.audit import Who
@@ -42,6 +43,28 @@ async def test_suspending_ends_sessions_at_once(
     assert disabled["data"] == {"sessions_ended": "1"}
     assert '"status":"SUSPENDED"' in disabled["diff_object"]["new_object"]
     assert '"status":"ACTIVE"' in enabled["diff_object"]["new_object"]
+
+
+async def test_sessions_and_api_keys_of_a_user_are_listed_and_ended_on_record(
+    db: Database, accounts: Accounts, who: Who, make_user: MakeUser, log_in: LogIn
+) -> None:
+    ada = await log_in((await make_user()).username or "")
+    async with db.transaction() as tx:
+        key = await api_keys.create_api_key(tx, ada, name="laptop", scopes={Scope.TASKS_READ}, expires_at=None)
+        page: dict[str, Any] = {"older_than": None, "limit": 10}
+        (session,) = await user_access.list_sessions(tx, accounts.config.sessions, who, ada.user_id, **page)
+        assert [each.id for each in await user_access.list_api_keys(tx, who, ada.user_id, **page)] == [key.api_key.id]
+        await user_access.revoke_session(tx, who, ada.user_id, session.id)
+        await user_access.revoke_api_key(tx, who, ada.user_id, key.api_key.id)
+        assert await user_access.list_sessions(tx, accounts.config.sessions, who, ada.user_id, **page) == []
+        assert await user_access.list_api_keys(tx, who, ada.user_id, **page) == []
+        with pytest.raises(SessionNotFound):
+            await user_access.revoke_session(tx, who, ada.user_id, session.id)
+        with pytest.raises(UserNotFound):
+            await user_access.list_sessions(tx, accounts.config.sessions, who, "u_nobody", **page)
+    reads = [each["resource_type"] for each in await events(db, "read")]
+    assert {kind: reads.count(kind) for kind in ("session", "apiKey")} == {"session": 2, "apiKey": 2}
+    assert {each["resource_type"] for each in await events(db, "revoked")} == {"session", "apiKey"}
 
 
 async def test_twice_is_as_good_as_once(db: Database, who: Who, make_user: MakeUser) -> None:

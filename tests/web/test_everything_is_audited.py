@@ -364,6 +364,19 @@ async def _(world: World) -> Sent:
     return Sent({"session_id": page["items"][0]["id"]}, token=token)
 
 
+@recipe("DELETE /v1/admin/users/{user_id}/sessions/{session_id}")
+async def _(world: World) -> Sent:
+    token, user = await world.session()
+    page = (await world.send("GET", "/v1/sessions", token=token)).json()
+    return Sent({"user_id": user["id"], "session_id": page["items"][0]["id"]})
+
+
+@recipe("DELETE /v1/admin/users/{user_id}/api-keys/{api_key_id}")
+async def _(world: World) -> Sent:
+    me = (await world.send("GET", "/v1/me")).json()["user"]["id"]
+    return Sent({"user_id": me, "api_key_id": await world.api_key()})
+
+
 @recipe("POST /v1/api-keys")
 async def _(world: World) -> Sent:
     return Sent(body={"name": "another", "scopes": ["tasks:read"]})

@@ -9,7 +9,7 @@ from headrace.accounts import tokens
 from headrace.accounts.errors import ApiKeyNotFound, InvalidExpiry, InvalidScopes, SessionNeeded, TooManyApiKeys
 from headrace.accounts.model import ApiKey, ApiKeyId, ApiKeyMade, UserId
 from headrace.accounts.store import api_keys as store
-from headrace.audit import Action, ActorType, Resource, ResourceType
+from headrace.audit import Action, ActorType, Resource, ResourceType, Who
 from headrace.database import Tx
 from headrace.sql import Mark
 
@@ -68,10 +68,15 @@ async def get_api_key(tx: Tx, caller: Caller, api_key_id: str) -> ApiKey:
 
 async def revoke_api_key(tx: Tx, caller: Caller, api_key_id: str) -> None:
     """Revoke one of the caller's keys at once; ``ApiKeyNotFound`` if there is no such unrevoked key."""
-    ended = await store.revoke_api_key(tx, api_key_id, caller.user_id)
+    await revoke(tx, caller.who, caller.user_id, api_key_id)
+
+
+async def revoke(tx: Tx, who: Who, user_id: str, api_key_id: str) -> None:
+    """Revoke a key of this user at once; ``ApiKeyNotFound`` if there is no such unrevoked key."""
+    ended = await store.revoke_api_key(tx, api_key_id, user_id)
     if ended is None:
         raise ApiKeyNotFound
-    await audit.record(tx, caller.who, Action.REVOKED, _resource(ended), new=ended)
+    await audit.record(tx, who, Action.REVOKED, _resource(ended), new=ended)
 
 
 def _resource(api_key: ApiKey) -> Resource:

@@ -67,10 +67,15 @@ async def get_session(tx: Tx, config: SessionConfig, caller: Caller, session_id:
 
 async def revoke_session(tx: Tx, caller: Caller, session_id: str) -> None:
     """End one of the caller's sessions; ``SessionNotFound`` if there is no such active session."""
-    ended = await store.revoke_session(tx, session_id, caller.user_id)
+    await revoke(tx, caller.who, caller.user_id, session_id)
+
+
+async def revoke(tx: Tx, who: Who, user_id: str, session_id: str) -> None:
+    """End a session of this user; ``SessionNotFound`` if there is no such active session."""
+    ended = await store.revoke_session(tx, session_id, user_id)
     if ended is None:
         raise SessionNotFound
-    await audit.record(tx, caller.who, Action.REVOKED, _resource(ended), new=ended)
+    await audit.record(tx, who, Action.REVOKED, _resource(ended), new=ended)
 
 
 async def revoke_other_sessions(tx: Tx, caller: Caller) -> int:

@@ -2,7 +2,7 @@
 
 from fastapi import Depends, Request
 
-from headrace.accounts.routes import admin, api_keys, auth, deletion, recovery, second_factor, sessions
+from headrace.accounts.routes import admin, api_keys, auth, deletion, recovery, second_factor, sessions, user_access
 from headrace.accounts.service import Accounts
 from headrace.edge.bodies import body_at_most
 from headrace.edge.routing import Router
@@ -26,6 +26,7 @@ def create_router(accounts: Accounts) -> Router:
         api_keys.router,
         deletion.router,
         admin.router,
+        user_access.router,
         deletion.admin_router,
     )
     return router
