@@ -138,6 +138,8 @@ export const keys = {
     balance: (id: string) => ["users", "balance", id],
     entitlements: (id: string) => ["users", "entitlements", id],
     subscriptions: (id: string) => ["users", "subscriptions", id],
+    sessions: (id: string) => ["users", "sessions", id],
+    apiKeys: (id: string) => ["users", "api-keys", id],
     orders: (id: string) => ["users", "orders", id],
   },
   views: ["views"],

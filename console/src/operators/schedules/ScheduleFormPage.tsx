@@ -8,6 +8,7 @@ import {
   SimpleGrid,
   Stack,
   Switch,
+  TagsInput,
   Text,
   Textarea,
   TextInput,
@@ -16,13 +17,25 @@ import { useDebouncedValue } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useMemo, useState } from "react";
 import { useNavigate, useParams } from "react-router";
-import { api, data, ifMatch, keys, type MisfirePolicy, type ScheduleIn, type ScheduleOut } from "../../api";
+import {
+  api,
+  data,
+  ifMatch,
+  keys,
+  type MisfirePolicy,
+  type OverlapPolicy,
+  type ScheduleIn,
+  type ScheduleOut,
+} from "../../api";
 import { errorWords, Loaded, Page, Panel, ProblemAlert, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
 import { useTaskTypes } from "../../live/taskTypes";
+import { isLabel, labelLines, labelsOf } from "../parts/labels";
 import { SchemaForm } from "../parts/SchemaForm";
 import { inZone, zones } from "./rhythm";
 import { scheduleFormTexts, scheduleTexts } from "./schedules.texts";
+
+const OVERLAPS = ["queue_all", "queue_one", "skip", "cancel_running"] as const;
 
 type Kind = "cron" | "interval" | "once";
 
@@ -67,6 +80,9 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
     grace: schedule?.timeout_grace_period ?? 30,
     priority: schedule?.priority ?? 0,
     enabled: schedule?.enabled ?? true,
+    overlap: (schedule?.overlap_policy ?? "queue_all") as OverlapPolicy,
+    waiting: schedule?.max_waiting ?? null,
+    labels: labelLines(schedule?.labels ?? {}),
   }));
   const [payload, setPayload] = useState<unknown>(schedule?.data ?? null);
   const { busy, error, attempt } = useAct(keys.schedules.all);
@@ -87,6 +103,9 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
       timeout_grace_period: form.grace,
       priority: form.priority,
       enabled: form.enabled,
+      overlap_policy: form.overlap,
+      max_waiting: form.overlap === "queue_all" ? form.waiting : null,
+      labels: labelsOf(form.labels),
       data: payload as ScheduleIn["data"],
       cron: form.kind === "cron" ? form.cron : undefined,
       interval: form.kind === "interval" ? form.interval : undefined,
@@ -231,6 +250,25 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
               value={form.concurrent}
               onChange={(concurrent) => set({ concurrent })}
             />
+            <Select
+              label={t("overlap")}
+              description={t(`overlap-${form.overlap}`)}
+              inputWrapperOrder={["label", "input", "description"]}
+              data={OVERLAPS.map((value) => ({ value, label: t(value) }))}
+              value={form.overlap}
+              allowDeselect={false}
+              onChange={(overlap) => set({ overlap: (overlap ?? "queue_all") as OverlapPolicy })}
+            />
+            {form.overlap === "queue_all" && (
+              <NumberInput
+                label={t("waiting")}
+                placeholder={t("noLimit")}
+                min={1}
+                allowDecimal={false}
+                value={form.waiting ?? ""}
+                onChange={(typed) => set({ waiting: typed === "" ? null : Number(typed) })}
+              />
+            )}
             <Count label={t("retries")} value={form.retries} onChange={(retries) => set({ retries })} />
             <Count label={t("duration")} least={1} value={form.duration} onChange={(duration) => set({ duration })} />
             <Count label={t("grace")} value={form.grace} onChange={(grace) => set({ grace })} />
@@ -241,10 +279,20 @@ function ScheduleForm({ schedule }: { schedule: ScheduleOut | null }) {
               onChange={(priority) => set({ priority })}
             />
           </SimpleGrid>
+          <TagsInput
+            mt="md"
+            label={t("labels")}
+            description={t("labelsText")}
+            placeholder={t("labelsHint")}
+            value={form.labels}
+            error={form.labels.some((line) => !isLabel(line)) ? t("labelsWrong") : undefined}
+            onChange={(labels) => set({ labels })}
+            maxTags={8}
+          />
         </Panel>
         {error !== null && <ProblemAlert error={error} />}
         <Group justify="flex-end">
-          <Button type="submit" loading={busy} disabled={payload === undefined}>
+          <Button type="submit" loading={busy} disabled={payload === undefined || !form.labels.every(isLabel)}>
             {schedule === null ? t("createIt") : t("save")}
           </Button>
         </Group>

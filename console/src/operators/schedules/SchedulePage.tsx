@@ -27,10 +27,11 @@ import { formats, useLanguage, useText } from "../../i18n";
 import { useMe } from "../../session/store";
 import { pollEvery } from "../live/useChanges";
 import { AUDITED_EVERY_MS, OWN_EVERY_MS } from "../parts/audited";
+import { labelLines } from "../parts/labels";
 import { partTexts } from "../parts/parts.texts";
 import { RunTable } from "../runs/RunsPage";
 import { inZone, rhythmOf } from "./rhythm";
-import { scheduleTexts } from "./schedules.texts";
+import { scheduleFormTexts, scheduleTexts } from "./schedules.texts";
 import { Timeline } from "./Timeline";
 
 /** One schedule: when it runs, how it has done, and every run. */
@@ -130,7 +131,8 @@ function Rules({ schedule }: { schedule: ScheduleOut }) {
   const t = useText(scheduleTexts);
   const part = useText(partTexts);
   const language = useLanguage();
-  const labels = Object.entries(schedule.labels).map(([name, value]) => `${name}=${value}`);
+  const forms = useText(scheduleFormTexts);
+  const labels = labelLines(schedule.labels);
   const misfire = { latest: t("latest"), all: t("all"), none: t("nothing") }[schedule.misfire_policy];
   return (
     <Panel title={t("facts")} actions={<StateBadge state={schedule.enabled ? "enabled" : "disabled"} />}>
@@ -144,6 +146,10 @@ function Rules({ schedule }: { schedule: ScheduleOut }) {
         </Fact>
         <Fact name={t("misfire")}>{misfire}</Fact>
         <Fact name={t("concurrent")}>{schedule.max_concurrent}</Fact>
+        <Fact name={forms("overlap")}>
+          {forms(schedule.overlap_policy)}
+          {schedule.max_waiting !== null && ` (${schedule.max_waiting})`}
+        </Fact>
         <Fact name={t("retries")}>{schedule.max_retries}</Fact>
         <Fact name={t("duration")}>{formats.duration(schedule.max_duration_seconds * 1000, language)}</Fact>
         <Fact name={t("priority")}>{schedule.priority}</Fact>

@@ -1,10 +1,11 @@
-import { Anchor, Code } from "@mantine/core";
+import { Anchor } from "@mantine/core";
 import { Link } from "react-router";
 import type { TaskOut } from "../../api";
 import { Fact, Facts, IdFact, Panel, shortId } from "../../components";
 import { useText } from "../../i18n";
 import { RunFacts, TaskFrame } from "../../pages/tasks/TaskFrame";
 import { AuditList, auditOf } from "../parts/AuditList";
+import { labelLines } from "../parts/labels";
 import { OwnerName, useUserNames } from "../parts/OwnerName";
 import { partTexts } from "../parts/parts.texts";
 import { taskTexts } from "./tasks.texts";
@@ -36,7 +37,7 @@ function TaskFacts({ task }: { task: TaskOut }) {
   const t = useText(taskTexts);
   const part = useText(partTexts);
   const names = useUserNames([task.user_id]);
-  const labels = Object.entries(task.labels);
+  const labels = labelLines(task.labels);
   return (
     <Facts>
       <Fact name={part("ownedBy")}>
@@ -69,7 +70,7 @@ function TaskFacts({ task }: { task: TaskOut }) {
       )}
       {labels.length > 0 && (
         <Fact name={t("labels")}>
-          <Code>{labels.map(([name, value]) => `${name}=${value}`).join(", ")}</Code>
+          <code>{labels.join(", ")}</code>
         </Fact>
       )}
       {task.schedule_id && (

@@ -1,8 +1,8 @@
-import { Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
+import { Anchor, Button, Group, NumberInput, SimpleGrid, Stack, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link, useParams } from "react-router";
-import { api, data, type EntitlementOut, keys, randomKey, type UserOut } from "../../api";
+import { type ApiKeyOut, api, data, type EntitlementOut, keys, randomKey, type UserOut } from "../../api";
 import {
   commonTexts,
   Fact,
@@ -25,6 +25,8 @@ import {
   useConfirm,
 } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { browserOf } from "../../pages/account/browser";
+import { AuditList, auditOf } from "../parts/AuditList";
 import { usePlanNames } from "../plans/usePlanNames";
 import { userTexts } from "./users.texts";
 
@@ -68,13 +70,27 @@ function User({ user }: { user: UserOut }) {
         <Balance userId={userId} />
       </SimpleGrid>
       <Purchases userId={userId} />
-      <Panel title={t("see")}>
-        <Group>
-          <Link to={`/operators/tasks?owner=${userId}`}>{t("theirTasks")}</Link>
-          <Link to={`/operators/schedules?owner=${userId}`}>{t("theirSchedules")}</Link>
-          <Link to={`/operators/ledger?user=${userId}`}>{t("theirLedger")}</Link>
-          <Link to={`/operators/audit?user_id=${userId}`}>{t("whatTheyDid")}</Link>
-        </Group>
+      <Access userId={userId} />
+      <Panel
+        title={t("activity")}
+        actions={
+          <>
+            <Anchor component={Link} to={`/operators/tasks?owner=${userId}`} size="sm">
+              {t("theirTasks")}
+            </Anchor>
+            <Anchor component={Link} to={`/operators/schedules?owner=${userId}`} size="sm">
+              {t("theirSchedules")}
+            </Anchor>
+            <Anchor component={Link} to={`/operators/ledger?user=${userId}`} size="sm">
+              {t("theirLedger")}
+            </Anchor>
+            <Anchor component={Link} to={auditOf({ user_id: userId })} size="sm">
+              {t("theirAudit")}
+            </Anchor>
+          </>
+        }
+      >
+        <AuditList filter={{ user_id: userId }} />
       </Panel>
     </Page>
   );
@@ -144,10 +160,72 @@ function Purchases({ userId }: { userId: string }) {
   );
 }
 
+/** Where the user is signed in, and with which keys their programs are. Each look is audited. */
+function Access({ userId }: { userId: string }) {
+  const t = useText(userTexts);
+  const confirm = useConfirm();
+  const { busy, act } = useAct(keys.users.all);
+  const params = { path: { user_id: userId }, query: { limit: SHOWN } };
+  const sessions = useQuery({
+    queryKey: keys.users.sessions(userId),
+    queryFn: async () => (await data(api.GET("/v1/admin/users/{user_id}/sessions", { params }))).items,
+  }).data;
+  const apiKeys = useQuery({
+    queryKey: keys.users.apiKeys(userId),
+    queryFn: async () => (await data(api.GET("/v1/admin/users/{user_id}/api-keys", { params }))).items,
+  }).data;
+  const end = async (session_id: string) => {
+    const path = { user_id: userId, session_id };
+    if (await confirm({ title: t("askEnd"), body: t("endText"), action: t("endSession"), danger: true }))
+      await act(() => api.DELETE("/v1/admin/users/{user_id}/sessions/{session_id}", { params: { path } }), t("ended"));
+  };
+  const revoke = async ({ id, name }: ApiKeyOut) => {
+    const path = { user_id: userId, api_key_id: id };
+    const title = t("askRevoke", { name });
+    if (await confirm({ title, body: t("revokeText"), action: t("revokeKey"), danger: true }))
+      await act(
+        () => api.DELETE("/v1/admin/users/{user_id}/api-keys/{api_key_id}", { params: { path } }),
+        t("revoked"),
+      );
+  };
+  return (
+    <SimpleGrid cols={{ base: 1, md: 2 }}>
+      <Panel title={t("sessions")}>
+        <Lines
+          rows={sessions?.map((each) => ({
+            key: each.id,
+            name: [browserOf(each.user_agent), each.client_ip].filter(Boolean).join(" · "),
+            at: each.last_seen_at,
+            action: !each.current && (
+              <Button size="compact-sm" variant="default" loading={busy} onClick={() => void end(each.id)}>
+                {t("endSession")}
+              </Button>
+            ),
+          }))}
+        />
+      </Panel>
+      <Panel title={t("apiKeys")}>
+        <Lines
+          rows={apiKeys?.map((each) => ({
+            key: each.id,
+            name: `${each.name} (…${each.hint}) · ${each.scopes.join(", ")}`,
+            at: each.last_used_at ?? each.created_at,
+            action: (
+              <Button size="compact-sm" variant="default" loading={busy} onClick={() => void revoke(each)}>
+                {t("revokeKey")}
+              </Button>
+            ),
+          }))}
+        />
+      </Panel>
+    </SimpleGrid>
+  );
+}
+
 interface Row {
   readonly key: string;
   readonly name: string;
-  readonly state: string;
+  readonly state?: string;
   readonly at: string;
   readonly action?: ReactNode;
 }
@@ -165,10 +243,10 @@ function Lines({ rows }: { rows: readonly Row[] | undefined }) {
     <Stack gap={6}>
       {rows.map((row) => (
         <Group key={row.key} gap="sm" wrap="nowrap">
-          <Text size="sm" flex={1} truncate>
+          <Text size="sm" flex={1} miw={0} truncate title={row.name}>
             {row.name}
           </Text>
-          <StateBadge state={row.state} />
+          {row.state && <StateBadge state={row.state} />}
           <Text size="sm" c="dimmed" component="div">
             <Time at={row.at} />
           </Text>
