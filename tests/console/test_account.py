@@ -41,9 +41,9 @@ def test_a_forgotten_password_is_reset_from_the_login_page(
     page.goto(f"/confirm-email#token={token_in(confirm)}")
     expect(page.get_by_text("Your e-mail address is confirmed.")).to_be_visible()
     page.goto("/login")
-    page.get_by_role("link", name="Forgot the password?").click()
+    page.get_by_role("link", name="Forgot your password?").click()
     page.get_by_label("Username or e-mail").fill(address)
-    page.get_by_role("button", name="Send the link").click()
+    page.get_by_role("button", name="Send link").click()
     expect(page.get_by_text("Check your e-mail")).to_be_visible()
     assert eventually(lambda: any("/reset-password#" in each.get_content() for each in sent_to(mailbox, address)))
     link = sent_to(mailbox, address)[-1]
@@ -51,7 +51,7 @@ def test_a_forgotten_password_is_reset_from_the_login_page(
     page.goto(f"/reset-password#token={token_in(link)}")
     expect(page).to_have_url(f"{site.url}/reset-password")  # the token does not stay in the history
     page.locator("input[name=password]").fill(NEW)
-    page.get_by_role("button", name="Set the new password").click()
+    page.get_by_role("button", name="Set new password").click()
     expect(page.get_by_text("Your password is changed.")).to_be_visible()
     sign_in(page, person.name, NEW)
     expect(page.get_by_role("button", name="Account")).to_be_visible()

@@ -92,7 +92,7 @@ def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page
     mark = page.get_by_role("checkbox", name=re.compile("CONFIDENTIAL.*slides 1–3"))
     expect(mark).to_be_checked(timeout=PATIENCE_MS)
     mark.uncheck()
-    expect(page.get_by_text("Choose what is to be removed.")).to_be_visible()
+    expect(page.get_by_text("Choose what to remove.")).to_be_visible()
     mark.check()
     task_id = start(page)
     if shutil.which("soffice") is None:
@@ -170,7 +170,7 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     drag(page, (0.2, 0.5), (0.8, 0.5))
     page.reload()  # in the middle of drawing
     expect(page.get_by_test_id("mask-canvas").locator("img")).to_be_visible()
-    page.get_by_role("button", name="Open over the whole window").click()
+    page.get_by_role("button", name="Open in full window").click()
     editor = page.get_by_role("dialog").get_by_test_id("mask-editor")
     painted = "canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)"
     assert editor.locator("canvas").evaluate(painted)

@@ -88,7 +88,7 @@ def test_a_schedule_is_made_run_and_seen(admin_page: Page) -> None:
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("table", name="Runs").get_by_text("Done").first).to_be_visible()
     page.get_by_role("link", name="Done ·").first.click()  # a bar of the timeline
-    expect(page.get_by_text("by hand")).to_be_visible()
+    expect(page.get_by_text("manual")).to_be_visible()
 
 
 def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
@@ -111,9 +111,9 @@ def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
     panel = page.get_by_role("dialog")  # S12: whose it is and what became of each attempt, beside the list
     expect(panel.get_by_text("Owner")).to_be_visible()
     expect(panel.get_by_text("Attempts")).to_be_visible()
-    panel.get_by_role("link", name="Open the whole page").click()
+    panel.get_by_role("link", name="Open the task page").click()
     expect(page.get_by_text("gather")).to_be_visible()
-    page.get_by_role("switch", name="Only what failed").click()
+    page.get_by_role("switch", name="Failed steps only").click()
     expect(page.get_by_text("gather")).to_have_count(0)
     page.reload()  # it is in the address
     expect(page.get_by_text("draw", exact=True)).to_be_visible()
@@ -149,7 +149,7 @@ def test_who_changed_what_is_seen_field_by_field(admin_page: Page, site_admin: P
     expect(page.get_by_role("table", name="Audit trail").get_by_role("link")).to_have_count(1)
     page.get_by_role("button", name="Verify").click()
     page.get_by_role("dialog").get_by_role("button", name="Verify").click()
-    expect(page.get_by_text("Everything is as it was sealed")).to_be_visible()
+    expect(page.get_by_text("All events match their seals")).to_be_visible()
 
 
 def test_all_that_match_are_canceled_with_the_number_shown_before(admin_page: Page, site_admin: Person) -> None:
@@ -159,12 +159,12 @@ def test_all_that_match_are_canceled_with_the_number_shown_before(admin_page: Pa
     assert made.status_code == 201, made.text
     page.goto("/operators/tasks?queue=q25&status=QUEUED")
     expect(page.get_by_role("table", name="Tasks").get_by_text(HOSTILE).first).to_be_visible()
-    page.get_by_role("button", name="With all results").click()
+    page.get_by_role("button", name="All results").click()
     page.get_by_role("menuitem", name="Cancel tasks").click()
     dialog = page.get_by_role("dialog", name="Cancel 25 tasks?")
     expect(dialog.get_by_text("q25")).to_be_visible()  # the filter again, in words
     dialog.get_by_role("button", name="Cancel tasks").click()
-    expect(page.get_by_text("It is done.")).to_be_visible()
+    expect(page.get_by_text("The action is complete.")).to_be_visible()
     left = site_admin.get("/v1/tasks/count", queue="q25", status="CANCELED")
     assert left == {"count": 25, "exact": True}
 

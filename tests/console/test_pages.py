@@ -160,10 +160,10 @@ def test_a_session_that_ends_in_the_middle_of_a_form_loses_nothing(context: Brow
 
 def test_a_server_that_restarts_is_waited_for(site: Site, person: Person, page: Page) -> None:
     page.goto("/account?tab=keys")
-    page.get_by_role("button", name="Make a key").first.click()
+    page.get_by_role("button", name="Create a key").first.click()
     page.get_by_label("Name").fill("made during the restart")
     site.stop()
-    page.get_by_role("dialog").get_by_role("button", name="Make a key").click()
+    page.get_by_role("dialog").get_by_role("button", name="Create a key").click()
     expect(page.get_by_text("The server cannot be reached.")).to_be_visible()
     site.start()
     expect(page.get_by_text("Your new key")).to_be_visible()

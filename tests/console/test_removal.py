@@ -104,16 +104,16 @@ def test_a_poor_result_is_seen_with_its_price_before_it_is_taken(person: Person,
     # S5: the mask was exact, so the advice is not to draw it more closely; and there is one primary action.
     expect(page.get_by_test_id("failure")).not_to_contain_text("closely")
     expect(page.locator(".mantine-Button-root[data-variant=filled]:not([disabled])")).to_have_count(1)
-    held.get_by_role("button", name="Take it as it is · 1 unit").click()
+    held.get_by_role("button", name="Accept it as it is · 1 unit").click()
     # Who took it as it is must not read later that all is well.
-    expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be seen", timeout=PATIENCE_MS)
-    expect(page.locator("[data-tone=warn]").get_by_text("Taken as it is").first).to_be_visible()
+    expect(page.get_by_test_id("still-visible")).to_contain_text("the mark may still be visible", timeout=PATIENCE_MS)
+    expect(page.locator("[data-tone=warn]").get_by_text("Accepted as it is").first).to_be_visible()
     assert person.get("/v1/entitlements")["items"][0]["quota_left"] == left - 1
     # Nobody pays for it twice.
     taken = page.url
     page.goto(f"/remove/{refused}")
-    expect(page.get_by_text("A later order of this file succeeded")).to_be_visible()  # S5: it is closed
-    expect(page.get_by_role("button", name="Take it as it is")).to_have_count(0)
+    expect(page.get_by_text("A later attempt at this file succeeded")).to_be_visible()  # S5: it is closed
+    expect(page.get_by_role("button", name="Accept it as it is")).to_have_count(0)
     page.get_by_role("link", name="Open the result").click()
     expect(page).to_have_url(taken)
 
@@ -161,7 +161,7 @@ def test_a_mask_drawn_with_the_mouse_is_what_the_server_gets(site_admin: Person,
         page.get_by_role("button", name="Remove the watermark").click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("dialog").get_by_role("button", name="Stop").click()
-        expect(page.get_by_text("It was stopped.")).to_be_visible()
+        expect(page.get_by_text("Stopped. Nothing was charged.")).to_be_visible()
     order = person.get(f"/v1/tasks/{page.url.rsplit('/', 1)[1]}")["payload"]
     assert order["mode"] == "MANUAL"
     (hint,) = order["hints"]
@@ -217,7 +217,7 @@ def test_a_region_is_switched_off_by_a_click_and_the_order_names_the_rest(person
         page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
         if state is None:
             expect(page.locator("[data-kind=region][data-on]")).to_have_count(0)
-            expect(found.get_by_text("Choose what is to be removed.")).to_be_visible()
+            expect(found.get_by_text("Choose what to remove.")).to_be_visible()
             expect(begin).to_be_disabled()
         else:
             expect(region).to_have_attribute("data-on", state)

@@ -31,7 +31,7 @@ export const stateTexts = texts(
     CLOSED: "Closed",
     HELD: "Held",
     COMMITTED: "Used",
-    RELEASED: "Given back",
+    RELEASED: "Returned",
     OPEN: "Open",
     MITIGATING: "Mitigating",
     ACCEPTED: "Accepted",

@@ -22,7 +22,7 @@ class NotificationOut(BaseModel):
     title: str = Field(examples=["Your image is ready"])
     body: str
     payload: dict[str, Any] | None = Field(
-        description="The subject's ids: `task_id`, `subscription_id` …; of a batch of files `batch_id`, and how many of "
+        description="The subject's ids: `task_id`, `subscription_id`, …; of a batch `batch_id`, and how many of "
         "its `total` files have `succeeded`, wait for an answer (`needs_input`) or have `failed`."
     )
     event_id: str | None = Field(description="The event that caused it; of a batch, the batch and when it ended.")

@@ -82,9 +82,7 @@ _COMMA: Mapping[Language, str] = {"en": ", ", "zh": "，"}
 def _write_batch(language: Language, payload: Mapping[str, Any]) -> tuple[str, str]:
     """How the files of a batch ended; a count of zero is left out."""
     words = _BATCH[language]
-    ends = [
-        words[name].format(n=payload[name]) for name in ("succeeded", "needs_input", "failed") if payload.get(name)
-    ]
+    ends = [words[name].format(n=payload[name]) for name in ("succeeded", "needs_input", "failed") if payload.get(name)]
     return words["title"].format(n=payload.get("total", "")), _COMMA[language].join(ends) + _STOP[language]
 
 

@@ -3,7 +3,7 @@ import { texts } from "../../i18n";
 export const archiveTexts = texts(
   {
     title: "Archives",
-    text: "Months of large tables: those in the database, and those that have left it.",
+    text: "Months of large tables, in the database and in the archive.",
     partitions: "In the database",
     archives: "In the archive",
     table: "Table",
@@ -18,11 +18,12 @@ export const archiveTexts = texts(
     hash: "SHA-256",
     leaving: "leaving",
     attached: "in use",
-    stray: "for what fits nowhere",
-    ahead: "Make the months ahead",
-    made: "{n} {n:month was|months were} made.",
-    none: "Nothing has left the database yet",
-    noneText: "Months that are older than their retention are written to Parquet files, verified, and dropped.",
+    stray: "for rows outside all months",
+    ahead: "Create the next months",
+    made: "{n} {n:month was|months were} created.",
+    none: "Nothing is archived yet",
+    noneText:
+      "Months older than their retention are written to Parquet files, verified, and then dropped from the database.",
     restored: "restored as {name}",
   },
   {
@@ -45,7 +46,7 @@ export const archiveTexts = texts(
     stray: "存放不属于任何月份的行",
     ahead: "创建未来月份",
     made: "已创建 {n} 个月份。",
-    none: "还没有数据移出数据库",
+    none: "还没有归档数据",
     noneText: "超过保留期的月份会写入 Parquet 文件、校验后从数据库删除。",
     restored: "已恢复为 {name}",
   },

@@ -3,7 +3,7 @@ import { texts } from "../../i18n";
 export const lockTexts = texts(
   {
     title: "Locks",
-    text: "Names that one holder has at a time, over all machines.",
+    text: "Each lock has one holder at a time, across all machines.",
     key: "Name",
     holder: "Holder",
     fence: "Fence",
@@ -13,13 +13,13 @@ export const lockTexts = texts(
     release: "Release by force",
     askRelease: "Release {key} by force?",
     releaseText:
-      "The holder may still be at work. Their next renewal is refused, and writes with its fence are recognised as late.",
+      "The holder may still be running. Its next renewal is refused, and writes with its old fence are rejected as late.",
     released: "{key} is free.",
     ACTIVE: "Held",
     EXPIRED: "Expired",
     RELEASED: "Released",
     none: "No locks",
-    noneText: "Programs take them through the API, the CLI or the client.",
+    noneText: "Programs acquire locks through the API, the CLI or the client.",
   },
   {
     title: "锁",

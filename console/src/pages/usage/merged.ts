@@ -34,7 +34,7 @@ function outcome(group: readonly EntryOut[]): Pick<MergedEntry, "units" | "state
   const granted = sum((each) => each.status === "COMMITTED" && each.direction === "CREDIT");
   const used = sum((each) => each.status === "COMMITTED" && each.direction === "DEBIT");
   if (group.every((each) => each.task_id === null)) return { units: used - granted, state: "granted" };
-  // A task that runs again holds anew: what an earlier hold became says nothing of this one.
+  // A task that runs again holds units again, whatever became of its earlier hold.
   const settled = new Set(group.flatMap((each) => (each.hold_id === null ? [] : [each.hold_id])));
   const held = sum((each) => each.status === "HELD" && !settled.has(each.id));
   if (held > 0) return { units: used - granted + held, state: "held" };

@@ -58,9 +58,7 @@ async def list_user_api_keys(user_id: str, caller: Admin, db: Db, paging: Paging
     """A user's unrevoked API keys, without the keys themselves, newest first. The read is audited."""
     listing = paging.of("user_api_keys", user=user_id)
     async with db.transaction() as tx:
-        rows = await user_access.list_api_keys(
-            tx, caller.who, user_id, older_than=listing.after, limit=listing.fetch
-        )
+        rows = await user_access.list_api_keys(tx, caller.who, user_id, older_than=listing.after, limit=listing.fetch)
     return listing.page(rows, mark=lambda key: (key.created_at, key.id), item=ApiKeyOut.of)
 
 

@@ -992,8 +992,8 @@ class Notification(Answer):
     title: str
     body: str
     payload: Mapping[str, Any] | None = None
-    """The subject's ids: `task_id`, `subscription_id` …; of a batch of files `batch_id`, and how many of its `total`
-    files have `succeeded`, wait for an answer (`needs_input`) or have `failed`.
+    """The subject's ids: `task_id`, `subscription_id`, …; of a batch `batch_id`, and how many of its `total` files
+    have `succeeded`, wait for an answer (`needs_input`) or have `failed`.
     """
     event_id: str | None = None
     """The event that caused it; of a batch, the batch and when it ended."""

@@ -1,7 +1,7 @@
 -- Writes quota.reached for users who reach 80 or 100 percent of their quota by holding these units, once for each period.
 -- headrace.hold_units calls it after the hold; it has locked these entitlements. What is used up is not locked, but counts
--- as well, and is marked: units that come back to it would announce the same percentage again. One that somebody else has
--- locked is left out, so that two transactions never wait for each other.
+-- as well, and is marked: units that come back to it would announce the same percentage again. One that another transaction has
+-- locked is left out, so that neither waits for the other.
 CREATE OR REPLACE FUNCTION headrace.alert_quota(entitlement_ids text[], user_ids text[], units integer[]) RETURNS void
 LANGUAGE plpgsql VOLATILE
 SET search_path = pg_catalog SET jit = off SET timezone = 'UTC'
