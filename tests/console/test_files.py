@@ -199,7 +199,7 @@ def test_a_mask_outlives_a_reload_but_not_its_owner(person: Person, page: Page, 
     left.get_by_role("button", name="Continue").click()
     expect(page.get_by_test_id("found-marks")).to_be_visible()
     expect(left).to_have_count(0)
-    page.get_by_role("button", name="Take photo.jpg off the list").click()
+    page.get_by_role("button", name="Remove photo.jpg from the list").click()
     left.get_by_role("button", name="Delete photo.jpg").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(left).to_have_count(0)

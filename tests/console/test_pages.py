@@ -55,7 +55,7 @@ def test_a_webhook_is_made_tested_and_its_delivery_read(page: Page, receiver: tu
     page.get_by_label("Name").fill("<script>shop</script>")
     page.get_by_label("Address").fill(url)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("It is shown only now.")).to_be_visible()
+    expect(page.get_by_text("This is shown only once.")).to_be_visible()
     page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
     page.get_by_role("link", name="<script>shop</script>").click()
     page.get_by_role("button", name="Send a test").click()
@@ -80,7 +80,7 @@ def test_a_plan_is_bought_and_the_page_notices_by_itself(site: Site, site_admin:
     cashier.close()
     expect(page.get_by_text("Paid. Thank you!")).to_be_visible()
     page.keyboard.press("Escape")
-    expect(page.get_by_text("Your plan")).to_be_visible()
+    expect(page.get_by_text("Your plan", exact=True)).to_be_visible()
     page.get_by_role("tab", name="Overview").click()
     expect(page.get_by_test_id("units-left")).to_have_text("520")
 
@@ -153,7 +153,7 @@ def test_a_session_that_ends_in_the_middle_of_a_form_loses_nothing(context: Brow
     dialog = page.get_by_role("dialog").filter(has_text="Sign in again")
     dialog.locator("input[name=password]").fill(PASSWORD)
     dialog.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_text("It is shown only now.")).to_be_visible()  # it was sent again, by itself
+    expect(page.get_by_text("This is shown only once.")).to_be_visible()  # it was sent again, by itself
     page.get_by_role("dialog").get_by_role("button", name="Close").last.click()
     expect(page.get_by_role("link", name="typed before the session ended")).to_be_visible()
 

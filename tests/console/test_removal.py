@@ -3,9 +3,10 @@
 import hashlib
 import re
 
+import cv2
 import numpy as np
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, FilePayload, Page, expect
 
 from tests.console.site import PASSWORD, Person, marked_picture, paused_media_queue, pixels, visit
 from tests.e2e.program import eventually
@@ -192,7 +193,7 @@ def test_who_has_used_up_their_quota_is_told_so_in_words(site_admin: Person, per
     with page.expect_response("**/v1/removals") as refused:
         page.get_by_role("button", name="Remove the watermark").click()
     assert refused.value.status == 402
-    problem = page.get_by_role("alert").filter(has_text="Quote this id")
+    problem = page.get_by_role("alert").filter(has_text="Include this ID")
     expect(problem).to_contain_text(refused.value.headers["x-request-id"])
     page.get_by_role("main").get_by_role("link", name="See plans").last.click()
     expect(page.get_by_role("tab", name="Plans")).to_have_attribute("aria-selected", "true")
@@ -238,3 +239,57 @@ def test_the_sample_picture_comes_out_clean_and_is_not_charged(person: Person, p
     assert person.get(f"/v1/tasks/{task_id}/result")["metrics"]["verdict"] == "CLEAN"
     assert person.get(f"/v1/removals/{task_id}")["charged"] == 0
     assert person.get("/v1/usage/balance")["left"] == 20
+
+
+def test_a_batch_counts_each_file_once_and_has_one_notification(site_admin: Person, person: Person, page: Page) -> None:
+    """S0, S4, S6, S21: what is over, what it cost, where to ask, and one notification for all files."""
+    for key, value in (
+        ("announcement", {"text": "Maintenance tonight", "level": "warning"}),
+        ("contact", {"email": "help@example.org"}),
+    ):
+        told = site_admin.client.put(f"/v1/admin/configs/{key}", json={"value": value})
+        assert told.status_code < 300, told.text
+    page.goto("/remove")
+    plain = pixels(marked_picture())[:160]
+    clean = cv2.imencode(".png", np.ascontiguousarray(cv2.GaussianBlur(plain, (0, 0), 40)))[1].tobytes()
+    files: list[FilePayload] = [
+        {"name": "first.jpg", "mimeType": "image/jpeg", "buffer": marked_picture()},
+        {"name": "second.png", "mimeType": "image/png", "buffer": clean},
+        {"name": "third.jpg", "mimeType": "image/jpeg", "buffer": marked_picture()},
+    ]
+    page.locator("input[type=file]").first.set_input_files(files)
+    expect(page.get_by_role("button", name="Remove from 3 files · 3 units")).to_be_visible()
+    page.get_by_label("I declare").check()
+    with paused_media_queue(site_admin):
+        page.get_by_role("button", name="Remove from 3 files").click()
+        expect(page.get_by_role("heading", name="3 files")).to_be_visible()
+        expect(page.get_by_text("3 in progress")).to_be_visible()
+        expect(page.get_by_role("button", name="Stop all")).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile("Download all"))).to_have_count(0)
+        batch = page.url
+        visit(page, "/usage")  # a page that reads no notification
+    expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", "1 unread notification", timeout=PATIENCE_MS)
+    expect(page.get_by_text("Maintenance tonight")).to_be_visible()
+    expect(page.get_by_role("link", name="help@example.org")).to_be_visible()
+    page.get_by_test_id("bell").click()
+    panel = page.get_by_role("region", name="Notifications")
+    panel.get_by_role("link", name=re.compile("Your 3 files are processed")).click()
+    expect(page).to_have_url(batch)
+    expect(page.get_by_text("2 removed · 1 without a mark")).to_be_visible()
+    expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", "Notifications")  # it is read
+    expect(page.get_by_role("button", name="Download all (2)")).to_be_visible()
+    cards = page.get_by_role("main").get_by_role("link").filter(has_text=re.compile("jpg|png"))
+    assert [text.split("\n")[0] for text in cards.all_inner_texts()] == ["first.jpg", "second.png", "third.jpg"]
+    page.get_by_role("link", name="Review 1").click()
+    expect(page.get_by_role("heading", name="second.png")).to_be_visible()
+    page.get_by_role("link", name="All files in this batch").click()
+    # The same picture twice is the same result: it is charged once, and the second says so.
+    assert person.get("/v1/usage/balance")["left"] == 19
+    ids = {each["asset_name"]: each["id"] for each in person.get("/v1/removals")["items"]}
+    free = next(name for name, task_id in ids.items() if person.get(f"/v1/removals/{task_id}").get("charged") == 0)
+    assert free != "second.png"
+    page.get_by_role("link", name=re.compile(free)).click()
+    expect(page.get_by_test_id("same-as-before")).to_contain_text("Nothing was charged.")
+    expect(page.get_by_text("nothing charged")).to_be_visible()
+    for key in ("announcement", "contact"):
+        assert site_admin.client.delete(f"/v1/admin/configs/{key}").status_code < 300

@@ -4,6 +4,6 @@ import { errorWords } from "./ProblemAlert";
 
 it("names a body that a proxy refused for its size", () => {
   // A proxy answers with a page of its own: there is no problem of the API to read.
-  expect(errorWords(new ApiError(413, {}))).toContain("size limit of the proxy");
+  expect(errorWords(new ApiError(413, {}))).toContain("proxy’s size limit");
   expect(errorWords(new ApiError(413, { code: "file_too_large", detail: "At most 50 MB." }))).toBe("At most 50 MB.");
 });

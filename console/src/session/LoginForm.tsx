@@ -1,8 +1,9 @@
-import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
-import { type FormEvent, useEffect, useState } from "react";
+import { Button, TextInput } from "@mantine/core";
+import { useEffect, useState } from "react";
 import { ApiError, api, data } from "../api";
-import { ProblemAlert, useAct } from "../components";
+import { useAct } from "../components";
 import { useText } from "../i18n";
+import { EntranceForm, PasswordField, UsernameField } from "./EntranceForm";
 import { recoveryTexts } from "./recovery.texts";
 import { sessionTexts } from "./session.texts";
 import { signedIn } from "./store";
@@ -24,60 +25,52 @@ export function LoginForm({ username }: { username?: string | null }) {
     if (asksForCode) setNeedsCode(true);
   }, [asksForCode]);
   const isBeingDeleted = error instanceof ApiError && error.code === "account_being_deleted";
-  const submit = (event: FormEvent, keep = false) => {
-    event.preventDefault();
+  const enter = (keep = false) => {
     const body = { username: name, password, keep_account: keep, ...(needsCode && code ? { code } : {}) };
     return attempt(async () => signedIn(await data(api.POST("/v1/auth/login", { body }))));
   };
+  const isFixed = username !== undefined && username !== null;
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack gap="sm">
-        {error !== null && !asksForCode && (
-          <ProblemAlert error={error} title={isBeingDeleted ? t("deletedTitle") : undefined} />
-        )}
-        <TextInput
-          label={t("username")}
-          name="username"
-          autoComplete="username"
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-          readOnly={username !== undefined && username !== null}
-          required
-          withAsterisk={false}
-          data-autofocus={username ? undefined : true}
-        />
-        <PasswordInput
-          label={t("password")}
-          name="password"
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          data-autofocus={username ? true : undefined}
-        />
-        {needsCode && (
-          <TextInput
-            label={recovery("code")}
-            description={recovery("codeHint")}
-            name="code"
-            autoComplete="one-time-code"
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
-            required
-            withAsterisk={false}
-            ref={focusOnce}
-          />
-        )}
-        <Button type="submit" loading={busy} mt="xs">
-          {t("signIn")}
-        </Button>
-        {isBeingDeleted && (
-          <Button variant="default" loading={busy} onClick={(event) => void submit(event, true)}>
+    <EntranceForm
+      problem={asksForCode ? null : error}
+      problemTitle={isBeingDeleted ? t("deletedTitle") : undefined}
+      busy={busy}
+      action={t("signIn")}
+      onSubmit={() => enter()}
+      after={
+        isBeingDeleted && (
+          <Button variant="default" loading={busy} onClick={() => void enter(true)}>
             {t("keep")}
           </Button>
-        )}
-      </Stack>
-    </form>
+        )
+      }
+    >
+      <UsernameField
+        label={t("username")}
+        value={name}
+        onChange={setName}
+        readOnly={isFixed}
+        data-autofocus={isFixed ? undefined : true}
+      />
+      <PasswordField
+        label={t("password")}
+        value={password}
+        onChange={setPassword}
+        data-autofocus={isFixed ? true : undefined}
+      />
+      {needsCode && (
+        <TextInput
+          label={recovery("code")}
+          description={recovery("codeHint")}
+          name="code"
+          autoComplete="one-time-code"
+          value={code}
+          onChange={(event) => setCode(event.currentTarget.value)}
+          required
+          withAsterisk={false}
+          ref={focusOnce}
+        />
+      )}
+    </EntranceForm>
   );
 }

@@ -1,11 +1,12 @@
-import { Alert, Anchor, Button, Code, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
-import { type FormEvent, useEffect, useRef, useState } from "react";
+import { Alert, Anchor, Button, Code, Stack, Text } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import { api } from "../api";
 import { IconCheck, ProblemAlert, tell, useAct } from "../components";
 import { language, useText } from "../i18n";
 import { useCapabilities } from "./capabilities";
 import { Entrance } from "./Entrance";
+import { EntranceForm, PasswordField, UsernameField } from "./EntranceForm";
 import { recoveryTexts } from "./recovery.texts";
 
 /** The token of a link in an e-mail: in the fragment of the address, which no server sees. Gone from it once read. */
@@ -46,8 +47,7 @@ function ForgotForm() {
   const [login, setLogin] = useState("");
   const [sent, setSent] = useState(false);
   const { busy, error, attempt } = useAct();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const body = { login, language: language() };
     if (await attempt(() => api.POST("/v1/auth/password/forgot", { body }))) setSent(true);
   };
@@ -58,24 +58,9 @@ function ForgotForm() {
       </Alert>
     );
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack gap="sm">
-        {error !== null && <ProblemAlert error={error} />}
-        <TextInput
-          label={t("login")}
-          name="username"
-          autoComplete="username"
-          value={login}
-          onChange={(event) => setLogin(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-          data-autofocus
-        />
-        <Button type="submit" loading={busy} mt="xs">
-          {t("sendLink")}
-        </Button>
-      </Stack>
-    </form>
+    <EntranceForm problem={error} busy={busy} action={t("sendLink")} onSubmit={submit}>
+      <UsernameField label={t("login")} value={login} onChange={setLogin} data-autofocus />
+    </EntranceForm>
   );
 }
 
@@ -87,8 +72,7 @@ export function ResetPage() {
   const [password, setPassword] = useState("");
   const minLength = useCapabilities().data?.accounts.password_min_length;
   const { busy, error, attempt } = useAct();
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
+  const submit = async () => {
     const body = { token, new_password: password };
     if (!(await attempt(() => api.POST("/v1/auth/password/reset", { body })))) return;
     tell(t("resetDone"));
@@ -96,31 +80,30 @@ export function ResetPage() {
   };
   return (
     <Entrance title={t("resetTitle")} text={t("resetText")}>
-      <form onSubmit={(event) => void submit(event)}>
-        <Stack gap="sm">
-          {token === "" && <Alert role="alert">{t("noToken")}</Alert>}
-          {error !== null && <ProblemAlert error={error} />}
-          <PasswordInput
-            label={t("fresh")}
-            name="password"
-            autoComplete="new-password"
-            value={password}
-            onChange={(event) => setPassword(event.currentTarget.value)}
-            minLength={minLength}
-            required
-            withAsterisk={false}
-            disabled={token === ""}
-          />
-          <Button type="submit" loading={busy} mt="xs" disabled={token === ""}>
-            {t("reset")}
-          </Button>
+      <EntranceForm
+        problem={error}
+        busy={busy}
+        action={t("reset")}
+        disabled={token === ""}
+        onSubmit={submit}
+        after={
           <Text size="sm">
             <Anchor component={Link} to="/forgot-password">
               {t("askAgain")}
             </Anchor>
           </Text>
-        </Stack>
-      </form>
+        }
+      >
+        {token === "" && <Alert role="alert">{t("noToken")}</Alert>}
+        <PasswordField
+          fresh
+          label={t("fresh")}
+          value={password}
+          onChange={setPassword}
+          minLength={minLength}
+          disabled={token === ""}
+        />
+      </EntranceForm>
     </Entrance>
   );
 }

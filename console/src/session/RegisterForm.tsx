@@ -1,8 +1,9 @@
-import { Button, PasswordInput, Stack, TextInput } from "@mantine/core";
-import { type FormEvent, useState } from "react";
+import { TextInput } from "@mantine/core";
+import { useState } from "react";
 import { api, data } from "../api";
-import { ProblemAlert, useAct } from "../components";
+import { useAct } from "../components";
 import { useText } from "../i18n";
+import { EntranceForm, PasswordField, UsernameField } from "./EntranceForm";
 import { sessionTexts } from "./session.texts";
 import { signedIn } from "./store";
 
@@ -17,48 +18,36 @@ export function RegisterForm({ minLength }: { minLength: number }) {
     signedIn(await data(api.POST("/v1/auth/login", { body: { username, password } })));
     return user.username ?? username;
   };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    return attempt(register, (name) => t("madeWelcome", { name }));
-  };
   return (
-    <form onSubmit={(event) => void submit(event)}>
-      <Stack gap="sm">
-        {error !== null && <ProblemAlert error={error} />}
-        <TextInput
-          label={t("username")}
-          description={t("usernameHint")}
-          name="username"
-          autoComplete="username"
-          value={username}
-          onChange={(event) => setUsername(event.currentTarget.value)}
-          maxLength={64}
-          required
-          withAsterisk={false}
-        />
-        <PasswordInput
-          label={t("password")}
-          description={t("passwordHint", { n: minLength })}
-          name="password"
-          autoComplete="new-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          minLength={minLength}
-          required
-          withAsterisk={false}
-        />
-        <TextInput
-          label={`${t("email")} (${t("optional")})`}
-          name="email"
-          type="email"
-          autoComplete="email"
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-        />
-        <Button type="submit" loading={busy} mt="xs">
-          {t("register")}
-        </Button>
-      </Stack>
-    </form>
+    <EntranceForm
+      problem={error}
+      busy={busy}
+      action={t("register")}
+      onSubmit={() => attempt(register, (name) => t("madeWelcome", { name }))}
+    >
+      <UsernameField
+        label={t("username")}
+        description={t("usernameHint")}
+        value={username}
+        onChange={setUsername}
+        maxLength={64}
+      />
+      <PasswordField
+        fresh
+        label={t("password")}
+        description={t("passwordHint", { n: minLength })}
+        value={password}
+        onChange={setPassword}
+        minLength={minLength}
+      />
+      <TextInput
+        label={`${t("email")} (${t("optional")})`}
+        name="email"
+        type="email"
+        autoComplete="email"
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+    </EntranceForm>
   );
 }

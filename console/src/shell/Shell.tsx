@@ -163,16 +163,16 @@ function Bell() {
   const [opened, { toggle, close }] = useDisclosure();
   const name = unread ? t("unread", { n: unread }) : t("notifications");
   return (
-    <Popover opened={opened} onChange={toggle} position="bottom-end" shadow="md" trapFocus returnFocus>
-      <Popover.Target>
-        <Indicator
-          disabled={!unread}
-          label={unread > 99 ? "99+" : unread}
-          size={17}
-          offset={6}
-          color="red.8"
-          styles={{ indicator: { pointerEvents: "none" } }}
-        >
+    <Indicator
+      disabled={!unread}
+      label={unread > 99 ? "99+" : unread}
+      size={17}
+      offset={6}
+      color="red.8"
+      styles={{ indicator: { pointerEvents: "none" } }}
+    >
+      <Popover opened={opened} onChange={toggle} position="bottom-end" shadow="md" trapFocus returnFocus>
+        <Popover.Target>
           <ActionIcon
             variant="subtle"
             color="gray"
@@ -184,12 +184,12 @@ function Bell() {
           >
             <IconBell />
           </ActionIcon>
-        </Indicator>
-      </Popover.Target>
-      <Popover.Dropdown p={0}>
-        <Suspense fallback={<Loading lines={3} />}>{opened && <BellPanel onClose={close} />}</Suspense>
-      </Popover.Dropdown>
-    </Popover>
+        </Popover.Target>
+        <Popover.Dropdown p={0}>
+          <Suspense fallback={<Loading lines={3} />}>{opened && <BellPanel onClose={close} />}</Suspense>
+        </Popover.Dropdown>
+      </Popover>
+    </Indicator>
   );
 }
 

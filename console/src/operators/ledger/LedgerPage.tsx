@@ -22,11 +22,11 @@ import {
   IconDownload,
   IconReceipt,
   IconShieldCheck,
-  Id,
   NoRows,
   Page,
   Panel,
   StateBadge,
+  shortId,
   stateTexts,
   Time,
   useAct,
@@ -34,6 +34,7 @@ import {
 } from "../../components";
 import { formats, useLanguage, useText, wordFor } from "../../i18n";
 import { FilterBar, RangeFilter, SelectFilter, TextFilter, useSince } from "../parts/FilterBar";
+import { OwnerName, useUserNames } from "../parts/OwnerName";
 import { partTexts } from "../parts/parts.texts";
 import { Views } from "../parts/Views";
 import { ledgerTexts } from "./ledger.texts";
@@ -64,6 +65,7 @@ export default function LedgerPage() {
   const listing = useListing<EntryOut>(keys.ledger.list(asked), (cursor) =>
     data(api.GET("/v1/usage", { params: { query: { ...asked, limit: 50, cursor } } })),
   );
+  const names = useUserNames(listing.items.map((entry) => entry.user_id));
   const columns: Column<EntryOut>[] = [
     {
       key: "source",
@@ -84,7 +86,7 @@ export default function LedgerPage() {
       key: "user",
       header: t("who"),
       width: "8rem",
-      cell: (entry) => <Id id={entry.user_id} />,
+      cell: (entry) => <OwnerName id={entry.user_id} names={names} />,
       phone: "hidden",
     },
     {
@@ -93,8 +95,8 @@ export default function LedgerPage() {
       width: "8rem",
       cell: (entry) =>
         entry.task_id && (
-          <Anchor component={Link} to={`/operators/tasks/${entry.task_id}`} size="sm">
-            …{entry.task_id.slice(-6)}
+          <Anchor component={Link} to={`/operators/tasks/${entry.task_id}`} size="sm" truncate display="block">
+            {entry.task_title ?? shortId(entry.task_id)}
           </Anchor>
         ),
     },

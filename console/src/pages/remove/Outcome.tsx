@@ -4,6 +4,7 @@ import { Link } from "react-router";
 import { api, data, keys, type RemovalItemOut, type RemovalOut } from "../../api";
 import { IconInfoCircle, Panel, StateBadge, Time, useAct } from "../../components";
 import { formats, useLanguage, useText } from "../../i18n";
+import { useMe } from "../../session/store";
 import { ASKS } from "./batch";
 import { nameOf } from "./CandidateList";
 import { cropAround } from "./crop";
@@ -142,14 +143,17 @@ export function RemovalBadge({ removal }: { removal: Pick<RemovalItemOut, "statu
 /** What was found and measured, for those who ask. */
 export function Details({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
+  const { user } = useMe();
   return (
     <details className={classes.details}>
       <summary>{t("details")}</summary>
       <Found removal={removal} />
       <Measured taskId={removal.id} />
-      <Anchor component={Link} to={`/tasks/${removal.id}`} size="sm">
-        {t("task")}
-      </Anchor>
+      {user.role === "ADMIN" && (
+        <Anchor component={Link} to={`/operators/tasks/${removal.id}`} size="sm">
+          {t("task")}
+        </Anchor>
+      )}
     </details>
   );
 }

@@ -88,7 +88,8 @@ function Removal({ taskId }: { taskId: string }) {
       title={removal.data.asset_name ?? taskId}
       text={
         <Group gap="sm">
-          <RemovalBadge removal={{ ...removal.data, status: task.data.status }} />
+          {/* Of a result the verdict says more. */}
+          {task.data.status !== "SUCCEEDED" && <RemovalBadge removal={{ ...removal.data, status: task.data.status }} />}
           <BatchWalk taskId={taskId} />
         </Group>
       }
