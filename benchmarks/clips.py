@@ -36,11 +36,11 @@ from headrace.removal.media import media_of
 from headrace.removal.order import Order
 from headrace.removal.report import Candidate, Outcome
 from headrace.removal.runner import carry_out
-from headrace.removal.video import turning
-from headrace.removal.video.detecting import overlap
+from headrace.removal.video import rotation
 from headrace.removal.video.model import MIN_AUTO_SCORE, Kind
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import decoded, native
+from headrace.removal.video.static_marks import overlap
 
 NONE = "none"
 _LIMIT_S = 600  # a clip that takes longer hangs
@@ -195,7 +195,7 @@ def _lies_on(candidate: Candidate, facts: Facts, mask: Path) -> bool:
     if not over.any():
         return False
     left, top, width, height = cv2.boundingRect(over.view(np.uint8))
-    box = turning.box_as_stored(candidate.box, facts)
+    box = rotation.box_as_stored(candidate.box, facts)
     return overlap((top, top + height, left, left + width), box) > _ON_IT
 
 

@@ -76,6 +76,19 @@ def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
         assert not anchor or anchor in anchors_of(file), f"{target} names no heading"
 
 
+def test_every_module_that_a_page_on_design_names_exists() -> None:
+    folders = ("src", "tests", "benchmarks", "training")
+    modules = [
+        *ROOT.glob("console/*.py"),
+        *(file for folder in folders for file in ROOT.joinpath(folder).rglob("*.py")),
+    ]
+    paths = tuple(file.as_posix() for file in modules)
+    examples = {"json.py"}  # a file that would shadow a module
+    for page in ROOT.joinpath("docs", "why").glob("*.md"):
+        named = set(re.findall(r"`([\w/]+\.py)`", page.read_text())) - examples
+        assert not {name for name in named if not any(path.endswith(f"/{name}") for path in paths)}, page.name
+
+
 def test_the_two_readmes_say_the_same() -> None:
     english, chinese = (ROOT / name for name in ("README.md", "README.zh-CN.md"))
     for page in (english, chinese):

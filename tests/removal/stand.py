@@ -19,8 +19,8 @@ from headrace.database import Database, DatabaseConfig, Row
 from headrace.removal.order import StageOrder
 from headrace.removal.report import Report
 from headrace.removal.service.config import RemoverConfig
-from headrace.removal.service.pace import Pace
 from headrace.removal.service.passwords import PURPOSE
+from headrace.removal.service.progress import Pace
 from headrace.removal.service.task import Remover
 from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings

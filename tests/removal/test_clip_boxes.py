@@ -12,10 +12,10 @@ from benchmarks.in_process import process
 from headrace.removal.messages import refusal
 from headrace.removal.order import FailureCode, Hint, Order, RemovalOrder
 from headrace.removal.report import Outcome, Report
-from headrace.removal.video import detecting, finding
+from headrace.removal.video import candidates, static_marks
 
 WIDTH, HEIGHT, SHOTS, LENGTH = 480, 270, 5, 20
-FROM_HINTS = detecting.from_hints
+FROM_HINTS = static_marks.from_hints
 AROUND = (300, 0, 180, 90)  # of the mark, which is at 346, 23 and about 105 x 24 large
 
 
@@ -72,22 +72,22 @@ def test_a_box_around_a_mark_that_auto_finds_finds_it_too(tmp_path: Path) -> Non
 @pytest.mark.slow
 def test_of_several_marks_a_box_takes_those_inside_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = make(tmp_path / "in.mp4")
-    found = finding.find
-    monkeypatch.setattr(detecting, "from_hints", _unsolvable)
+    found = candidates.find
+    monkeypatch.setattr(static_marks, "from_hints", _unsolvable)
     calls: list[int] = []
 
     def counted(*args: object, **kwargs: object) -> object:
         calls.append(1)
         return found(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(finding, "find", counted)
+    monkeypatch.setattr(candidates, "find", counted)
     assert len(process(boxed(source, (340, 10, 120, 50))).candidates) == 1
     outside = process(boxed(source, (0, 180, 120, 60), tmp_path / "out.mp4"))
     assert (outside.outcome, outside.candidates) == (Outcome.NO_MARK, ())
     assert len(calls) == 2
 
 
-def _unsolvable(*args: Any, **kwargs: Any) -> list[detecting.Found]:
+def _unsolvable(*args: Any, **kwargs: Any) -> list[static_marks.Found]:
     """Boxes of which nothing can be told."""
     found = FROM_HINTS(*args, **kwargs)
     for each in found:

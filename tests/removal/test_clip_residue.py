@@ -13,8 +13,8 @@ from benchmarks.in_process import process
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.order import FailureCode, Hint, Order
 from headrace.removal.report import Box, Check, Method, Outcome
-from headrace.removal.video import checking, detecting, solving, templates
-from headrace.removal.video.erasing import Eraser
+from headrace.removal.video import checking, solving, static_marks, templates
+from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.planes import layout_of
 from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
@@ -97,7 +97,7 @@ def test_words_that_stay_belong_to_a_mark_and_bars_beside_the_picture_do_not() -
     seen = clips.coverage() > 0.02
     seen[:, 150:] = False  # only the first letters
     there, sure = np.ones(len(views), np.bool_), np.ones(len(views))
-    found = detecting.Found(BOX, 1.0, templates.Presence(there, sure, sure), np.arange(len(views)))
+    found = static_marks.Found(BOX, 1.0, templates.Presence(there, sure, sure), np.arange(len(views)))
     whole = solving.stays_with(np.ascontiguousarray(seen), found, views, LAYOUT)
     letters = cv2.dilate((clips.coverage() > 0.02).view(np.uint8), np.ones((9, 9), np.uint8)).view(np.bool_)
     assert whole[:, 160:].sum() > 0.5 * (clips.coverage()[:, 160:] > 0.5).sum()
@@ -120,7 +120,7 @@ def test_large_marks_and_many_frames_are_compared_in_bounded_memory(tmp_path: Pa
     facts = probe(str(clips.make(tmp_path / "in.mp4", still=True).path))
     plane = np.zeros((2160, 3840), np.uint8)
     views = [Sample(0, 0.0, [plane, plane, plane])] * 3
-    steps, mask = detecting.steps_in(views, (0, 2160, 0, 3840), np.ones(plane.shape, np.bool_), facts)
+    steps, mask = static_marks.steps_in(views, (0, 2160, 0, 3840), np.ones(plane.shape, np.bool_), facts)
     assert {each.shape[:2] for each in steps} == {mask.shape}
     assert mask.size <= 310_000
 

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from headrace.removal import messages
-from headrace.removal.images import shared, shared_stages
+from headrace.removal.images import shared_mark, shared_stages
 from headrace.removal.images import stages as picture_stages
 from headrace.removal.images.eye import detecting
 from headrace.removal.images.eye.judging import MIN_SHOWN_SCORE
@@ -82,7 +82,7 @@ def test_a_result_in_which_the_mark_can_be_read_is_held_back_and_says_why(tmp_pa
 
 
 def test_a_poor_result_is_one_of_little_confidence_and_says_what_is_left() -> None:
-    taken = shared.take_off(marked(clips.scenes(1)[0]), MATTE)
+    taken = shared_mark.take_off(marked(clips.scenes(1)[0]), MATTE)
     assert not taken.needs_look
     assert taken.doubt is None
     outlined = replace(taken, left=0.25)

@@ -17,9 +17,9 @@ from headrace.removal.media import media_of
 from headrace.removal.order import END_SECONDS, Codec, FrameHint, Hint, Names, Order
 from headrace.removal.report import Method, Outcome
 from headrace.removal.runner import carry_out
-from headrace.removal.video import checking, marks, solving
+from headrace.removal.video import checking, marks_file, solving
 from headrace.removal.video.encoders import codec_for
-from headrace.removal.video.erasing import Eraser
+from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.model import Kind
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import sample
@@ -63,7 +63,7 @@ def test_looking_and_removing_are_two_stages_with_a_file_between(tmp_path: Path)
     seen = clips.detect(Order(str(made.path), overlay=str(overlay)), tmp_path)
     with Image.open(overlay) as drawn:
         assert drawn.size == (clips.WIDTH, clips.HEIGHT)
-    assert [each.candidate for each in marks.load(str(kept))] == list(seen.candidates)
+    assert [each.candidate for each in marks_file.load(str(kept))] == list(seen.candidates)
     order = Order(str(made.path), str(result), codec=Codec.AV1)
     report = clips.remove(order, tmp_path, seen)
     assert (report.outcome, report.facts["codec"]) == (Outcome.REMOVED, "av1")
@@ -71,7 +71,7 @@ def test_looking_and_removing_are_two_stages_with_a_file_between(tmp_path: Path)
     assert clips.stamps(result) == clips.stamps(made.path)
     assert (tmp_path / Names.SIDES).exists()
     with pytest.raises(HintUnusable):
-        marks.load(str(made.path))
+        marks_file.load(str(made.path))
     with pytest.raises(CandidateUnknown):
         clips.detect(Order(str(made.path), candidates=(7,)), tmp_path)
 

@@ -17,7 +17,7 @@ from headrace.errors import HeadraceError
 from headrace.removal import media, stages
 from headrace.removal.documents.slides import legacy
 from headrace.removal.errors import PictureUnreadable, TargetUnusable
-from headrace.removal.images.shared import MAX_HELD_BYTES, MAX_VIEWS, MIN_VIEWS
+from headrace.removal.images.shared_mark import MAX_HELD_BYTES, MAX_VIEWS, MIN_VIEWS
 from headrace.removal.local_messages import message_of
 from headrace.removal.order import Names, Order, Progress, Stage, StageOrder
 from headrace.removal.report import Report

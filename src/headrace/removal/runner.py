@@ -31,7 +31,7 @@ from headrace.removal.errors import (
     RemovalMissing,
     TargetUnusable,
 )
-from headrace.removal.images.shared import MIN_VIEWS
+from headrace.removal.images.shared_mark import MIN_VIEWS
 from headrace.removal.order import Order, StageOrder
 from headrace.removal.report import Report
 from headrace.tasks.context import BlockingTaskContext

@@ -19,7 +19,7 @@ from headrace.removal.images.animation import Animation
 from headrace.removal.images.eye import detecting, detection_file
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.formats import BROKEN
-from headrace.removal.images.shared import MIN_VIEWS, take_off
+from headrace.removal.images.shared_mark import MIN_VIEWS, take_off
 from headrace.removal.images.stages import (
     candidates_of,
     changed_pixels,
@@ -35,7 +35,7 @@ from headrace.removal.images.stages import (
     with_verdict,
 )
 from headrace.removal.images.views import matte_file
-from headrace.removal.images.views.looking import spread
+from headrace.removal.images.views.detection import spread
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.order import FailureCode, Names, Progress, StageOrder
 from headrace.removal.report import Check, Report, Verdict, of_confidence

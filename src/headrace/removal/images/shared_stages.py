@@ -15,7 +15,7 @@ from headrace.removal.images import formats
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.judging import MIN_SHOWN_SCORE
 from headrace.removal.images.eye.model import MIN_SCORE
-from headrace.removal.images.shared import MIN_VIEWS, TakenOff, learn, take_off
+from headrace.removal.images.shared_mark import MIN_VIEWS, TakenOff, learn, take_off
 from headrace.removal.images.views import matte_file
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.order import Names, Progress, StageOrder

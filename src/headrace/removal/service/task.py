@@ -23,7 +23,7 @@ from headrace.assets.results import FIELD, Made, ResultFiles
 from headrace.assets.store import assets
 from headrace.database import Database
 from headrace.errors import HeadraceError
-from headrace.removal.images.shared import MAX_HELD_BYTES, MAX_VIEWS
+from headrace.removal.images.shared_mark import MAX_HELD_BYTES, MAX_VIEWS
 from headrace.removal.messages import CODES, TELLING, failure, refusal, require_as_paid
 from headrace.removal.order import (
     ENDINGS,
@@ -41,7 +41,7 @@ from headrace.removal.service.batches import list_batch, list_learnt, size_of
 from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.orders.errors import DetectionLimit
 from headrace.removal.service.orders.unpaid import count_detection
-from headrace.removal.service.pace import Pace
+from headrace.removal.service.progress import Pace
 from headrace.removal.service.repeats import waive_if_same, waive_sample
 from headrace.removal.service.sample import is_sample
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers

@@ -10,18 +10,18 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.removal.images.views import looking
+from headrace.removal.images.views import detection
 from headrace.removal.order import Order
 from headrace.removal.report import Check
-from headrace.removal.video import detecting, solving, tracking, turning
-from headrace.removal.video.marks import Mark, rested
+from headrace.removal.video import moving_marks, rotation, solving, static_marks
+from headrace.removal.video.clip_removal import Remover
+from headrace.removal.video.marks_file import Mark, rested
 from headrace.removal.video.model import Kind, Placed
+from headrace.removal.video.moving_marks import Path
 from headrace.removal.video.planes import views_of
 from headrace.removal.video.probing import Facts, probe
-from headrace.removal.video.removing import Remover
 from headrace.removal.video.result_file import Package
 from headrace.removal.video.sampling import Box, Sample, decoded, native
-from headrace.removal.video.tracking import Path
 
 Heed = Callable[[float], object]
 
@@ -137,7 +137,7 @@ def check(
         changed_area=round(changed / (source.width * source.height), 6),
         frames=result.compared,
         remains=remains,
-        seen_again=None if again is None else turning.as_shown(again[0], source),
+        seen_again=None if again is None else rotation.as_shown(again[0], source),
         seen_within=again is not None and again[1],
         held_back=held_back,
         worst_shot=0.0 if worst is None else round(worst.residue, 4),
@@ -203,7 +203,7 @@ def _seen_again(
     facts = result.facts
     goes = {each.candidate.id for each in chosen}
     others = [each.inner for each in marks if each.candidate.id not in goes]
-    barred = [_wider(box, _RIM_PX, facts) for box in turning.keep_as_stored(order, facts) + others]
+    barred = [_wider(box, _RIM_PX, facts) for box in rotation.keep_as_stored(order, facts) + others]
     for mark in chosen:
         path = _path_in(mark, result.samples, facts)
         begins, ends = mark.within or (0.0, math.inf)
@@ -212,9 +212,10 @@ def _seen_again(
         samples, shown = rested(path, mark.window, result.samples, facts)
         inner = wider(mark, shown)  # the eye needs the surroundings to tell a faint mark from the picture
         placed = Placed(begins, ends)
-        found = detecting.from_hints(shown, samples, [(inner, placed)], None, order.threads, heed, most=_MAX_LOOKS)[0]
+        hints = [(inner, placed)]
+        found = static_marks.from_hints(shown, samples, hints, None, order.threads, heed, most=_MAX_LOOKS)[0]
         near = _near(mark, found, shown)
-        allowed = detecting.allowed(found, [] if path else barred)
+        allowed = static_marks.allowed(found, [] if path else barred)
         if order.has_place:
             allowed &= near  # the user drew its limits
         elif path or mark.candidate.backgrounds >= solving.MIN_PERSISTING_BACKGROUNDS:
@@ -226,7 +227,7 @@ def _seen_again(
         seen = inked.size > _MIN_RESIDUE_AREA_RATIO * size and float(inked.mean()) >= _MIN_SEEN_STRENGTH_RATIO
         # What stays beside it, while the pictures beneath change, is a part that was overlooked.
         stays = solving.stays_with(near, found, samples, shown.layout) & ~near
-        beside = 0 if order.has_place else int((stays & detecting.allowed(found, [] if path else barred)).sum())
+        beside = 0 if order.has_place else int((stays & static_marks.allowed(found, [] if path else barred)).sum())
         if order.has_place and not _denser(found, near):
             seen = False
         lasts = _lasting(mark, path, originals, source, result)
@@ -241,7 +242,7 @@ def _seen_again(
     return None
 
 
-def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]:
+def _near(mark: Mark, found: static_marks.Found, facts: Facts) -> NDArray[np.bool_]:
     """Where, in the box of what is looked at, the mark was."""
     top, bottom, left, right = found.box
     whole = np.zeros((facts.height, facts.width), np.uint8)
@@ -249,9 +250,9 @@ def _near(mark: Mark, found: detecting.Found, facts: Facts) -> NDArray[np.bool_]
     return cv2.dilate(whole, np.ones((2 * _RIM_PX + 1,) * 2, np.uint8)).view(np.bool_)[top:bottom, left:right]
 
 
-def _denser(found: detecting.Found, near: NDArray[np.bool_]) -> bool:
+def _denser(found: static_marks.Found, near: NDArray[np.bool_]) -> bool:
     """Whether the eye sees more where the mark was than around it: it takes coarse grain for marks everywhere."""
-    seen = looking.guess(found.looks).tight
+    seen = detection.guess(found.looks).tight
     return bool(near.all()) or float(seen[near].mean()) > _MIN_DENSITY_RATIO * float(seen[~near].mean())
 
 
@@ -284,15 +285,15 @@ def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Fac
     total = np.zeros((bottom - top, right - left, 2), np.float32)
     for each in there:
         heed()
-        total += tracking.steps_of(each.planes[0], facts.layout)[top:bottom, left:right]
+        total += moving_marks.steps_of(each.planes[0], facts.layout)[top:bottom, left:right]
     here = np.s_[top - mark.box[0] : bottom - mark.box[0], left - mark.box[2] : right - mark.box[2]]
-    outline = tracking.Outline.of(total, np.ascontiguousarray(mark.matte.loose[here]))
+    outline = moving_marks.Outline.of(total, np.ascontiguousarray(mark.matte.loose[here]))
     down, across = (bottom - top) // 2, (right - left) // 2  # a mark may reach beyond the frame's sides
     places: list[tuple[float, int, int]] = []
     for each in samples[:: max(1, len(samples) // _MAX_SEARCHED_FRAMES)]:
         heed()
-        steps = tracking.steps_of(each.planes[0], facts.layout)
-        likeness, first, begin = tracking.locate(outline, steps, tracking.coarseness(facts))
+        steps = moving_marks.steps_of(each.planes[0], facts.layout)
+        likeness, first, begin = moving_marks.locate(outline, steps, moving_marks.coarseness(facts))
         places.append((likeness, first + down, begin + across))
     gone = np.zeros((facts.height + 2 * down, facts.width + 2 * across), np.bool_)
     gone[:down], gone[-down:], gone[:, :across], gone[:, -across:] = True, True, True, True
@@ -316,7 +317,7 @@ def _path_in(mark: Mark, samples: list[Sample], facts: Facts) -> Path:
     """The moments of a mark's path that the samples show; where it is not cut off, if these are many."""
     apart = 0.6 / float(facts.rate)
     path = tuple(each for each in mark.path if any(abs(each[0] - sample.seconds) < apart for sample in samples))
-    uncut = tracking.uncut(path, mark.inner, facts)
+    uncut = moving_marks.uncut(path, mark.inner, facts)
     if uncut.sum() < solving.MIN_PERSISTING_BACKGROUNDS:
         return path
     return tuple(each for each, whole in zip(path, uncut, strict=True) if whole)

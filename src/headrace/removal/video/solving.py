@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from headrace.removal.images.eye.blocks import Block
 from headrace.removal.images.eye.drafting import drafted
 from headrace.removal.images.eye.model import Mask
-from headrace.removal.images.views import looking
+from headrace.removal.images.views import detection
 from headrace.removal.images.views.solving import Guess, Matte, solve
 from headrace.removal.images.views.stack import persistent_steps
 from headrace.removal.video.colours import planes_of
-from headrace.removal.video.detecting import Found, varied
-from headrace.removal.video.erasing import Eraser
+from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Box, Sample
+from headrace.removal.video.static_marks import Found, varied
 
 MIN_TELLING_BACKGROUNDS = 4  # different backgrounds from which on they tell what the mark is made of
 _MAX_VIEWS = 72  # at most
@@ -61,7 +61,7 @@ def matte_of(
     found: Found, samples: list[Sample], layout: Layout, allowed: Mask | None, heed: Callable[[], object]
 ) -> Matte | None:
     """What a mark is made of, by all samples that have it. None where nothing of it may be changed."""
-    guess = looking.guess(found.looks, allowed, given=found.given)
+    guess = detection.guess(found.looks, allowed, given=found.given)
     if not guess.tight.any():
         return None
     if found.backgrounds < MIN_TELLING_BACKGROUNDS:
@@ -82,7 +82,7 @@ def matte_of(
 
 def strongest(found: Found) -> Mask:
     """The strongest detection in the user's box."""
-    guess = looking.guess(found.looks)
+    guess = detection.guess(found.looks)
     inside = np.zeros_like(guess.tight)
     top, bottom, left, right = found.inner
     inside[max(0, top - found.box[0]) : bottom - found.box[0], max(0, left - found.box[2]) : right - found.box[2]] = (
@@ -101,7 +101,7 @@ def persisting(found: Found, samples: list[Sample], layout: Layout, known: Mask 
 
     ``known`` is what was taken for the mark before: far from it, what the eye sees is another thing.
     """
-    tight = looking.guess(found.looks).tight
+    tight = detection.guess(found.looks).tight
     if known is not None:
         near = cv2.dilate(known.view(np.uint8), np.ones((_NEARBY_PX, _NEARBY_PX), np.uint8)).view(np.bool_)
         tight = known | (tight & near)
@@ -201,7 +201,7 @@ def embossed(samples: list[Sample], layout: Layout, box: Box, matte: Matte) -> f
     return float(np.median((steep[counted] + _MAX_INVISIBLE_LEVELS) / (usual[counted] + _MAX_INVISIBLE_LEVELS)))
 
 
-def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[looking.Look], guess: Guess, layout: Layout) -> Matte:
+def _by_eye(pictures: list[NDArray[np.uint8]], looks: list[detection.Look], guess: Guess, layout: Layout) -> Matte:
     """Where the picture stands still, a single frame tells as much as all: as the eye solves a picture."""
     opacities, tints = [], []
     for picture, look in zip(pictures, looks, strict=True):

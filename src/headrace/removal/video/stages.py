@@ -11,9 +11,9 @@ from headrace.removal.images.comparison import save_unpaid
 from headrace.removal.order import FailureCode, Names, Order, Progress, StageOrder
 from headrace.removal.previews import write_preview
 from headrace.removal.report import Check, Report, Verdict, require_known
-from headrace.removal.video import cleaning, looks, marks
-from headrace.removal.video.looks import MAX_COMPARED_FRAMES
-from headrace.removal.video.marks import Mark
+from headrace.removal.video import attempts, marks_file, previews
+from headrace.removal.video.marks_file import Mark
+from headrace.removal.video.previews import MAX_COMPARED_FRAMES
 from headrace.removal.video.probing import probe
 from headrace.removal.video.survey import Survey, survey
 
@@ -32,10 +32,10 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     wanted = order.order
     found = order.memory["survey"] = survey(wanted, progress)
     if not order.whole:
-        marks.save(found.marks, order.path(Names.MARKS))
+        marks_file.save(found.marks, order.path(Names.MARKS))
     candidates = tuple(each.candidate for each in found.marks)
     if wanted.overlay is not None:
-        looks.overlay(found.facts, found.samples, candidates, wanted.overlay)
+        previews.overlay(found.facts, found.samples, candidates, wanted.overlay)
     progress(100)
     chosen = _chosen(found.marks, wanted)
     facts = {"frames": found.facts.clip().frames, "chosen": chosen}
@@ -49,11 +49,11 @@ def inpaint(order: StageOrder, progress: Progress) -> Report:
     wanted = order.order
     found: Survey | None = order.memory.pop("survey", None)
     if found is None:
-        found = survey(wanted, progress, found=marks.load(order.path(Names.MARKS)), percents=(8, 18))
+        found = survey(wanted, progress, found=marks_file.load(order.path(Names.MARKS)), percents=(8, 18))
     chosen = [each for each in found.marks if each.candidate.id in order.earlier["chosen"]]
-    done = cleaning.clean(wanted, found, chosen, progress)
+    done = attempts.clean(wanted, found, chosen, progress)
     if isinstance(done, str):
-        return Report(refused=cleaning.trouble(found, chosen), reason=done)
+        return Report(refused=attempts.trouble(found, chosen), reason=done)
     check, package = done.check, done.package
     accepted = bool(check.held_back) and wanted.accept_poor
     if accepted:
@@ -67,7 +67,7 @@ def inpaint(order: StageOrder, progress: Progress) -> Report:
     }
     sides = wanted.comparison if order.whole else order.path(Names.SIDES)
     if sides is not None and (check.passed or check.held_back):
-        looks.compare(found.facts, found.samples, done.written.facts, done.written.samples, sides)
+        previews.compare(found.facts, found.samples, done.written.facts, done.written.samples, sides)
     progress(100)
     if check.passed:
         facts |= {"removed": [each.candidate.id for each in done.chosen], "method": done.method}
@@ -110,4 +110,4 @@ def _chosen(found: list[Mark], order: Order) -> list[int]:
 
 
 def _refusal(check: Check, found: Survey, chosen: list[Mark]) -> FailureCode:
-    return cleaning.trouble(found, chosen) if check.remains else FailureCode.DAMAGED
+    return attempts.trouble(found, chosen) if check.remains else FailureCode.DAMAGED

@@ -8,9 +8,9 @@ import numpy as np
 
 from headrace.removal.order import Order, Progress
 from headrace.removal.report import Candidate
-from headrace.removal.video import detecting, finding, marks, solving, turning
-from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.marks import Mark
+from headrace.removal.video import candidates, marks_file, rotation, solving, static_marks
+from headrace.removal.video.frame_removal import Eraser
+from headrace.removal.video.marks_file import Mark
 from headrace.removal.video.model import MAX_CANDIDATES, MIN_AUTO_SCORE, MIN_LISTED_SCORE, Kind
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import Sample, sample
@@ -42,15 +42,15 @@ def survey(
 
     samples = sample(facts, within(_PROBED_PERCENT, percents[0]))
     if found is None:
-        found = [marks.as_stored(each) for each in _found(order, facts, samples, within(*percents))]
+        found = [marks_file.as_stored(each) for each in _found(order, facts, samples, within(*percents))]
     return Survey(facts, samples, found)
 
 
 def _found(order: Order, facts: Facts, samples: list[Sample], heed: Callable[[float], object]) -> list[Mark]:
     if not order.has_place:
-        return _solved(order, facts, samples, finding.find(facts, samples, threads=order.threads, heed=heed), heed)
-    seen = detecting.from_hints(
-        facts, samples, turning.boxes_as_stored(order, facts), turning.mask_as_stored(order, facts), order.threads,
+        return _solved(order, facts, samples, candidates.find(facts, samples, threads=order.threads, heed=heed), heed)
+    seen = static_marks.from_hints(
+        facts, samples, rotation.boxes_as_stored(order, facts), rotation.mask_as_stored(order, facts), order.threads,
         lambda: heed(0.0),
     )  # fmt: skip
     listed = _solved(order, facts, samples, seen, heed)
@@ -58,23 +58,23 @@ def _found(order: Order, facts: Facts, samples: list[Sample], heed: Callable[[fl
     if listed or not boxes:
         return listed
     # Nothing could be solved from the boxes alone: what is found in the whole clip may lie in one of them.
-    found = finding.within(boxes, finding.find(facts, samples, threads=order.threads, heed=heed), samples)
+    found = candidates.within(boxes, candidates.find(facts, samples, threads=order.threads, heed=heed), samples)
     return _solved(order, facts, samples, found, heed)
 
 
 def _solved(
-    order: Order, facts: Facts, samples: list[Sample], seen: list[detecting.Found],
+    order: Order, facts: Facts, samples: list[Sample], seen: list[static_marks.Found],
     heed: Callable[[float], object],
 ) -> list[Mark]:  # fmt: skip
     """The detections with alpha and colour; without those that cannot be solved."""
-    barred = turning.keep_as_stored(order, facts)
+    barred = rotation.keep_as_stored(order, facts)
     listed: list[Mark] = []
     for each in seen[:MAX_CANDIDATES]:
         heed(1.0)
         if each.score < MIN_LISTED_SCORE:
             continue
-        views, shown = marks.rested(each.path, each.window, samples, facts)
-        allowed = None if each.moves else detecting.allowed(each, barred)
+        views, shown = marks_file.rested(each.path, each.window, samples, facts)
+        allowed = None if each.moves else static_marks.allowed(each, barred)
         if each.moves:  # no two of the pictures beneath it are the same, so edges that stay are its own
             each.given = solving.persisting(each, views, shown.layout)
         matte = solving.matte_of(each, views, shown.layout, allowed, partial(heed, 1.0))
@@ -101,14 +101,14 @@ def _solved(
     return listed
 
 
-def _kind(found: detecting.Found) -> Kind:
+def _kind(found: static_marks.Found) -> Kind:
     if found.moves:
         return Kind.MOVING
     return Kind.FIXED if found.presence.there.mean() > 0.9 else Kind.PARTLY
 
 
 def _candidate(
-    number: int, found: detecting.Found, kind: Kind, alpha: "np.ndarray[tuple[int], np.dtype[np.float32]]",
+    number: int, found: static_marks.Found, kind: Kind, alpha: "np.ndarray[tuple[int], np.dtype[np.float32]]",
     samples: list[Sample], facts: Facts,
 ) -> Candidate:  # fmt: skip
     _, down, across = found.path[0] if found.moves else (0.0, 0, 0)
@@ -120,7 +120,7 @@ def _candidate(
         method="frames",
         score=found.score,
         certain=found.score >= MIN_AUTO_SCORE,
-        box=turning.as_shown((top + down, bottom + down, left + across, right + across), facts),
+        box=rotation.as_shown((top + down, bottom + down, left + across, right + across), facts),
         reasons=tuple(found.reasons),
         seconds=seen,
         backgrounds=found.backgrounds,

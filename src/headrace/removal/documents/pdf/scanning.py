@@ -8,11 +8,11 @@ import pikepdf
 from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.drawings import Kind, Placed
 from headrace.removal.documents.pdf.geometry import angle_of
-from headrace.removal.documents.pdf.looks import traits_of
 from headrace.removal.documents.pdf.pages import frame_of
 from headrace.removal.documents.pdf.reading import Reader
 from headrace.removal.documents.pdf.scans import ScanMark, marks_of
 from headrace.removal.documents.pdf.tally import Entry, Tally
+from headrace.removal.documents.pdf.traits import traits_of
 from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Judgement, Traits, judge
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Candidate

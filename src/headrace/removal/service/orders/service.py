@@ -16,7 +16,7 @@ from headrace.billing.holds import quota_error
 from headrace.billing.store.entitlements import get_balance
 from headrace.billing.store.ledger import find_charged
 from headrace.database import Tx
-from headrace.removal.images.shared import MIN_VIEWS
+from headrace.removal.images.shared_mark import MIN_VIEWS
 from headrace.removal.order import RemovalOrder
 from headrace.removal.service import passwords
 from headrace.removal.service.orders import store

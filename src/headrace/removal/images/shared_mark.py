@@ -7,7 +7,7 @@ from headrace.removal.order import Progress
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 if TYPE_CHECKING:
-    from headrace.removal.images.views.looking import Look
+    from headrace.removal.images.views.detection import Look
     from headrace.removal.images.views.solving import Matte
 
 MIN_VIEWS = 4  # pictures needed to learn a common mark
@@ -27,20 +27,20 @@ def learn(
     import numpy as np
 
     from headrace.removal.images.eye.judging import judge
-    from headrace.removal.images.views import looking, plated
+    from headrace.removal.images.views import detection, plated
 
     looks = []
-    numbers = looking.spread(len(views))
+    numbers = detection.spread(len(views))
     for done, number in enumerate(numbers):
         progress(70 * done // len(numbers))
-        looks.append(looking.look(views[number], threads=threads))
-    together = looking.likely(looks)
+        looks.append(detection.look(views[number], threads=threads))
+    together = detection.likely(looks)
     mean = np.mean(views[:8], 0).astype(np.uint8)
     judged = judge(mean, together, together)
-    guess = looking.guess(looks, allowed)
+    guess = detection.guess(looks, allowed)
     if not judged.regions or judged.score < least_score or not guess.tight.any():
         return None, judged.score
-    guess, plates = looking.with_plates(guess, mean, judged.regions, allowed)
+    guess, plates = detection.with_plates(guess, mean, judged.regions, allowed)
     progress(70)
     matte = plated.solve_plated(views, guess, plates)
     # A picture without the mark would make the mark seem far weaker: its pixels vary as if nothing covered them.
@@ -62,10 +62,10 @@ def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", thread
     import numpy as np
 
     from headrace.removal.images.outline import left_of
-    from headrace.removal.images.views import looking
+    from headrace.removal.images.views import detection
 
     results = [take_off(view, matte).picture for view in views]
-    seen = looking.still_seen(looks, results, matte.loose, threads=threads)
+    seen = detection.still_seen(looks, results, matte.loose, threads=threads)
     outlines = [
         left_of(view, result, matte.alpha, matte.tint, matte.loose) for view, result in zip(views, results, strict=True)
     ]

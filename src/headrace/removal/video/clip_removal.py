@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headrace.removal.report import Method
-from headrace.removal.video import solving, tracking
-from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.following import MovingEraser
-from headrace.removal.video.marks import Mark
+from headrace.removal.video import moving_marks, solving
+from headrace.removal.video.frame_removal import Eraser
+from headrace.removal.video.marks_file import Mark
 from headrace.removal.video.model import Kind
+from headrace.removal.video.moving_removal import MovingEraser
 from headrace.removal.video.planes import parts_of, views_of
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.result_file import writable
@@ -200,7 +200,7 @@ class Remover:
 
 def _along(mark: Mark, facts: Facts) -> "np.ndarray[tuple[int], np.dtype[np.intp]]":
     """Which views of its path show what is left of a mark: where some of it is cut off, the frame's side does, too."""
-    uncut = tracking.uncut(mark.path, mark.inner, facts)
+    uncut = moving_marks.uncut(mark.path, mark.inner, facts)
     every = np.arange(len(mark.path))
     return every if uncut.sum() < solving.MIN_PERSISTING_BACKGROUNDS else np.where(uncut, every, -1)
 

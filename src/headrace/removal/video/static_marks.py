@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.eye.judging import judge
 from headrace.removal.images.eye.model import Picture
-from headrace.removal.images.views import looking
-from headrace.removal.video import templates, tracking
+from headrace.removal.images.views import detection
+from headrace.removal.video import moving_marks, templates
 from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.model import MIN_LISTED_SCORE, Placed
 from headrace.removal.video.planes import Layout
@@ -57,9 +57,9 @@ class Found:
     score: float = 0.0
     reasons: list[str] = field(default_factory=list)
     given: NDArray[np.bool_] | None = None  # the user-drawn part of the box
-    looks: list[looking.Look] = field(default_factory=list)  # closer ones at the box, in frames that have the mark
+    looks: list[detection.Look] = field(default_factory=list)  # closer ones at the box, in frames that have the mark
     pictures: list[Picture] = field(default_factory=list)  # what was looked at
-    path: tracking.Path = ()  # of a window that moves with it: boxes are the window's pixels, samples what it shows
+    path: moving_marks.Path = ()  # of a window that moves with it: boxes are the window's pixels, samples what it shows
     window: tuple[int, int] = (0, 0)  # height and width
     within: tuple[float, float] | None = None  # seconds: at other times nothing changes, as the user wants
 
@@ -116,7 +116,7 @@ def _given(
     if mask is None:
         # Not the box but what is seen in it says how many pictures lie beneath: what moves beside the mark does not.
         here = np.s_[found.box[0] - box[0] : found.box[1] - box[0], found.box[2] - box[2] : found.box[3] - box[2]]
-        seen = looking.guess(found.looks, np.ascontiguousarray(inside[here])).tight
+        seen = detection.guess(found.looks, np.ascontiguousarray(inside[here])).tight
         if seen.any():
             found.which = templates.backgrounds(*steps_in(samples, found.box, seen, facts), there)
     return found
@@ -155,10 +155,10 @@ def canvas_of(sample: Sample, layout: Layout, step: int) -> Picture:
 
 
 def seeds_of(
-    canvases: list[Picture], looks: list[looking.Look], numbers: list[int], step: int, facts: Facts
+    canvases: list[Picture], looks: list[detection.Look], numbers: list[int], step: int, facts: Facts
 ) -> list[Seed]:
     """What all looks see together, then what single ones do."""
-    together = looking.likely(looks)
+    together = detection.likely(looks)
     mean = np.mean(canvases, 0).astype(np.uint8)
     seeds = _judged(mean, together, tuple(numbers), step, facts)
     for canvas, each, number in zip(canvases, looks, numbers, strict=True):
@@ -260,9 +260,9 @@ def look_closer(
     wide = _around(left, top, right - left, bottom - top, facts, reach)
     numbers = varied(found.which, most)
     pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
-    looks = [looking.look(picture, threads=threads, heed=heed) for picture in pictures]
+    looks = [detection.look(picture, threads=threads, heed=heed) for picture in pictures]
     if found.given is None and found.score < 1:
-        together = looking.likely(looks)
+        together = detection.likely(looks)
         inner = _linked(
             together >= 128,
             tuple(a - b for a, b in zip(found.inner, (wide[0], wide[0], wide[2], wide[2]), strict=True)),
@@ -277,7 +277,7 @@ def look_closer(
     left, right = max(found.box[2], wide[2]), min(found.box[3], wide[3])
     found.box = (top, bottom, left, right)
     here = np.s_[top - wide[0] : bottom - wide[0], left - wide[2] : right - wide[2]]
-    found.looks = [looking.Look(np.ascontiguousarray(each.seen[:, here[0], here[1]])) for each in looks]
+    found.looks = [detection.Look(np.ascontiguousarray(each.seen[:, here[0], here[1]])) for each in looks]
     found.pictures = [np.ascontiguousarray(picture[here]) for picture in pictures]
     return True
 

@@ -13,9 +13,9 @@ from headrace.removal.images.views.solving import Matte
 from headrace.removal.report import Box as Shown
 from headrace.removal.report import Candidate
 from headrace.removal.video.model import Kind
+from headrace.removal.video.moving_marks import Path, window_facts, windows
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
-from headrace.removal.video.tracking import Path, window_facts, windows
 
 
 @dataclass(frozen=True, slots=True)

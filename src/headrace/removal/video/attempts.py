@@ -8,10 +8,10 @@ import numpy as np
 
 from headrace.removal.order import FailureCode, Order, Progress
 from headrace.removal.report import Check, Method
-from headrace.removal.video import checking, detecting, solving, turning
-from headrace.removal.video.marks import Mark
+from headrace.removal.video import checking, rotation, solving, static_marks
+from headrace.removal.video.clip_removal import Remover
+from headrace.removal.video.marks_file import Mark
 from headrace.removal.video.model import Kind, Placed
-from headrace.removal.video.removing import Remover
 from headrace.removal.video.result_file import Package
 from headrace.removal.video.survey import Survey
 
@@ -87,7 +87,7 @@ def _otherwise(order: Order, survey: Survey, done: Done, heed: Callable[[], obje
 def _tried(order: Order, survey: Survey, chosen: list[Mark], progress: Progress) -> Done | str:
     """The result, written and checked; or why there can be none."""
     assert order.result is not None
-    keep = turning.keep_as_stored(order, survey.facts)
+    keep = rotation.keep_as_stored(order, survey.facts)
     remover = Remover(survey.facts, chosen, survey.samples, heed=lambda: progress(_FOUND_PERCENT), keep=keep)
     if remover.hopeless is not None:
         return remover.hopeless
@@ -115,7 +115,7 @@ def _looked_wider(mark: Mark, order: Order, survey: Survey, heed: Callable[[], o
     wider = checking.wider(
         mark, shown, MAX_WIDER_TIMES if mark.candidate.backgrounds >= solving.MIN_PERSISTING_BACKGROUNDS else 1
     )
-    found = detecting.from_hints(shown, views, [(wider, Placed())], None, order.threads, heed)[0]
+    found = static_marks.from_hints(shown, views, [(wider, Placed())], None, order.threads, heed)[0]
     if not mark.path:
         spans = mark.candidate.seconds
         there = [any(begins <= each.seconds < ends for begins, ends in spans) for each in views]
@@ -124,8 +124,8 @@ def _looked_wider(mark: Mark, order: Order, survey: Survey, heed: Callable[[], o
     known[mark.box[0] : mark.box[1], mark.box[2] : mark.box[3]] = mark.matte.alpha > solving.MIN_ALPHA
     here = np.ascontiguousarray(known[found.box[0] : found.box[1], found.box[2] : found.box[3]])
     found.given = solving.persisting(found, views, shown.layout, here)
-    barred = [] if mark.path else turning.keep_as_stored(order, survey.facts)
-    allowed = detecting.allowed(found, barred)
+    barred = [] if mark.path else rotation.keep_as_stored(order, survey.facts)
+    allowed = static_marks.allowed(found, barred)
     matte = solving.matte_of(found, views, shown.layout, allowed, heed)
     if matte is None:
         return mark

@@ -7,9 +7,11 @@ from functools import partial
 import numpy as np
 
 from headrace.removal.images.eye.model import Picture
-from headrace.removal.images.views import looking
-from headrace.removal.video import templates, tracking
-from headrace.removal.video.detecting import (
+from headrace.removal.images.views import detection
+from headrace.removal.video import moving_marks, templates
+from headrace.removal.video.probing import Facts
+from headrace.removal.video.sampling import Box, Sample
+from headrace.removal.video.static_marks import (
     MIN_RESTING_RATIO,
     MIN_SAME_RATIO,
     Found,
@@ -22,8 +24,6 @@ from headrace.removal.video.detecting import (
     seeds_of,
     steps_in,
 )
-from headrace.removal.video.probing import Facts
-from headrace.removal.video.sampling import Box, Sample
 
 _WINDOW_MARGIN_PX = 96  # pixels around a mark that moves
 _MIN_MOVING_BACKGROUNDS = 4  # different pictures that a thing moves over, from which on it is no part of them
@@ -40,12 +40,12 @@ _MAX_FIRST_LOOK_PIXELS = 360_000  # pixels of a frame, for the first look
 def find(facts: Facts, samples: list[Sample], *, threads: int, heed: Callable[[float], object]) -> list[Found]:
     """What may be a mark, the surest first."""
     step = max(1, math.ceil(math.sqrt(facts.width * facts.height / _MAX_FIRST_LOOK_PIXELS)))
-    numbers = looking.spread(len(samples))
-    looks: list[looking.Look] = []
+    numbers = detection.spread(len(samples))
+    looks: list[detection.Look] = []
     canvases: list[Picture] = []
     for done, number in enumerate(numbers):
         canvases.append(canvas_of(samples[number], facts.layout, step))
-        looks.append(looking.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
+        looks.append(detection.look(canvases[-1], threads=threads, heed=partial(heed, done / (len(numbers) + 2))))
     seeds = seeds_of(canvases, looks, numbers, step, facts)
     found: list[Found] = []
     followed_up: list[Seed] = []
@@ -140,10 +140,10 @@ def _moving(
         for seed in seeds
         if len(seed.samples) == 1 and all(overlap(seed.box, other) <= MIN_SAME_RATIO for other in stays)
     ]
-    fewest = 2 if len(jumping) > 1 else tracking.MIN_PLACES
+    fewest = 2 if len(jumping) > 1 else moving_marks.MIN_PLACES
     if len({each.number for each in seen}) < fewest:
         return None
-    track = tracking.track(seen, samples, facts, fewest, heed)
+    track = moving_marks.track(seen, samples, facts, fewest, heed)
     if track is None or track.seen < _MIN_MOVING_SCORE or track.there.mean() < _MIN_SAMPLES_RATIO:
         return None
     high, wide = track.inner[1] - track.inner[0], track.inner[3] - track.inner[2]
@@ -153,7 +153,7 @@ def _moving(
         for each, (top, left), there in zip(samples, track.places, track.there, strict=True)
         if there
     )
-    views, shown = tracking.windows(samples, facts, path, *size), tracking.window_facts(facts, *size)
+    views, shown = moving_marks.windows(samples, facts, path, *size), moving_marks.window_facts(facts, *size)
     inside = np.zeros(size, np.bool_)
     inside[_WINDOW_MARGIN_PX : _WINDOW_MARGIN_PX + high, _WINDOW_MARGIN_PX : _WINDOW_MARGIN_PX + wide] = True
     # Titles that roll over a plain ground move with it: there all grounds are one.
@@ -161,7 +161,7 @@ def _moving(
     which = templates.backgrounds(all_steps, mask, np.ones(len(views), np.bool_))
     presence = templates.Presence(track.there, track.likeness, track.likeness)
     inner = (_WINDOW_MARGIN_PX, _WINDOW_MARGIN_PX + high, _WINDOW_MARGIN_PX, _WINDOW_MARGIN_PX + wide)
-    uncut = tracking.uncut(path, inner, facts)
+    uncut = moving_marks.uncut(path, inner, facts)
     if len(np.unique(which[uncut])) >= _MIN_MOVING_BACKGROUNDS:
         which = np.where(uncut, which, -1)
     found = Found((0, size[0], 0, size[1]), track.seen, presence, which, inner, path=path, window=size)
@@ -174,17 +174,17 @@ def _moving(
     return found if look_closer(found, views, shown, threads, heed) else None
 
 
-def _cut_out(seed: Seed, number: int, facts: Facts) -> tracking.Seen:
+def _cut_out(seed: Seed, number: int, facts: Facts) -> moving_marks.Seen:
     top, bottom, left, right = (
         min(max(0, at), most) for at, most in zip(seed.inner, 2 * (facts.height,) + 2 * (facts.width,), strict=True)
     )
     here = np.s_[top - seed.box[0] : bottom - seed.box[0], left - seed.box[2] : right - seed.box[2]]
     mask = np.ascontiguousarray(seed.mask[here])
-    return tracking.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
+    return moving_marks.Seen(number, (top, top + mask.shape[0], left, left + mask.shape[1]), mask, seed.score)
 
 
 def _passes(moving: Found, other: Found, samples: list[Sample], share: float) -> bool:
-    """Whether a detection in one place belongs to the moving mark, which is there for a similar share of its time."""
+    """Whether a detection in one place belongs to the moving mark, which is visible for a similar share of its time."""
     times = {each.seconds for each, there in zip(samples, other.presence.there, strict=True) if there}
     top, bottom, left, right = moving.inner
     over = {

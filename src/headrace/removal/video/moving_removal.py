@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from headrace.removal.images.views.solving import Matte
 from headrace.removal.video import templates
-from headrace.removal.video.erasing import Eraser
-from headrace.removal.video.marks import Mark
+from headrace.removal.video.frame_removal import Eraser
+from headrace.removal.video.marks_file import Mark
+from headrace.removal.video.moving_marks import Follower, Outline
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
-from headrace.removal.video.tracking import Follower, Outline
 
 _Pads = tuple[int, int, int, int]  # rows and columns before and after the matte; negative where it leaves the frame
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headrace.removal.report import Candidate
-from headrace.removal.video import turning
+from headrace.removal.video import rotation
 from headrace.removal.video.colours import rgb_of
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
@@ -46,7 +46,7 @@ def compare(facts: Facts, samples: list[Sample], cleaned: Facts, after: list[Sam
 
 def _upright(facts: Facts, each: Sample) -> NDArray[np.uint8]:
     even = (0, facts.height - facts.height % 2, 0, facts.width - facts.width % 2)
-    return turning.shown(rgb_of(each.crop(facts.layout, even), full=facts.layout.full), facts)  # type: ignore[return-value]
+    return rotation.shown(rgb_of(each.crop(facts.layout, even), full=facts.layout.full), facts)  # type: ignore[return-value]
 
 
 def _small(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
