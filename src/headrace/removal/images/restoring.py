@@ -8,6 +8,7 @@ from headrace.removal.images import confidence, inpainting
 from headrace.removal.images.evidence import gathered
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import MIN_FRUGAL_PIXELS, MIN_SCORE, Detection, Picture, Restoration
+from headrace.removal.images.eye.smooth_ground import lies_on_smooth_ground
 from headrace.removal.images.eye.solving import solve
 from headrace.removal.images.second_pass import with_second_pass
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
@@ -32,8 +33,8 @@ def restore(
     """The picture without the mark, and how likely that result is good.
 
     The inpainter also fills in the mark where the solver's result is not clean, with ``high`` always; the better of the
-    two is taken. ``variant`` asks for the other one, too. Of large pictures only the solver's result is made, with its
-    own estimate, into ``picture`` with ``in_place``.
+    two is taken, on smooth ground the solver's. ``variant`` asks for the other one, too. Of large pictures only the
+    solver's result is made, with its own estimate, into ``picture`` with ``in_place``.
     """
     large = picture[..., 0].size > MIN_FRUGAL_PIXELS  # all that follows would take too much memory
     in_place = in_place and large and not high
@@ -50,13 +51,17 @@ def restore(
     solved = replace(solved, confidence=round(solved.gone * confidence.of_solved(evidence, known), 4))
     if not (high or variant or solved.confidence < MIN_CLEAN_CONFIDENCE) or not _suits(mark):
         return solved
+    sky = lies_on_smooth_ground(picture, mark.mask_loose)
+    if sky and not variant:
+        return solved
     drawn = inpainting.inpaint(picture, mark.mask_loose)
     if drawn is None:
         return solved
     evidence = gathered(picture, drawn, mark, other=solved.picture, threads=threads)
     chance = round(solved.gone * confidence.of_drawn(evidence, known), 4)
     other = Restoration(drawn, chance, 0, int((drawn != picture).any(2).sum()), gone=solved.gone)
-    first, second = (other, solved) if chance > solved.confidence + _MIN_LEAD else (solved, other)
+    better = not sky and chance > solved.confidence + _MIN_LEAD
+    first, second = (other, solved) if better else (solved, other)
     return replace(first, variant=second.picture if variant else None)
 
 

@@ -19,7 +19,8 @@ _MAX_ALPHA = 0.93
 _RIM_PX = 10
 # Roughness is read off the surroundings: squares of these sides, and how much each counts.
 _SQUARE_SIDES_AND_WEIGHTS = ((31, 1.0), (95, 1e-2), (287, 1e-4))
-MAX_SMOOTH_LEVELS = 1.3  # ground on which filling in is right
+# Ground on which filling in is right; and on which what files smear into a mark's margin is seen.
+MAX_SMOOTH_LEVELS, _MAX_SMEARED_LEVELS = 1.3, 2.5
 # What compression changes, in levels; how far alpha is off after all.
 GRAIN_LEVELS, _ALPHA_ERROR = 2.5, 0.03
 # What filling in misses: so much of how far the picture strays from its own blur. Near a mark's rim the narrow blur
@@ -36,7 +37,7 @@ def drafted(block: Block) -> Draft:
     rough = strays[0]
     # From the mark's own rim: the picture shows through the margin around it. But on smooth ground files smear the mark
     # visibly into the margin, and there is nothing to lose.
-    membrane = fill(block.picture, block.tight | (block.loose & (rough < MAX_SMOOTH_LEVELS)))
+    membrane = fill(block.picture, block.tight | (block.loose & (rough < _MAX_SMEARED_LEVELS)))
     share, whole = covered(block.picture, block.alpha, block.loose, step=block.step)
     change = cv2.morphologyEx(share, cv2.MORPH_GRADIENT, np.ones((5, 5), np.uint8))
     deep = cv2.distanceTransform(block.loose.view(np.uint8), cv2.DIST_L2, 3)

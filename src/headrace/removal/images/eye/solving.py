@@ -25,6 +25,7 @@ from headrace.removal.images.eye.model import (
 from headrace.removal.images.eye.openings import bare, may_be_bare, windows
 from headrace.removal.images.eye.refining import Draft, refine
 from headrace.removal.images.eye.residue import check, residue
+from headrace.removal.images.eye.smooth_ground import with_gaps_closed, with_grain
 
 # Blocks of this side are solved one by one; of the second in pictures that fill half the memory.
 _BLOCK_PX, _LEAN_BLOCK_PX = 1024, 384
@@ -223,6 +224,7 @@ def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
 
     What an opening shows is the best evidence for what lies under the ink beside it: the draft is made again.
     """
+    block = with_gaps_closed(block)
     draft = drafted(block)
     fresh: Plane | None = None
     asked = may_be_bare(draft, block.tight)
@@ -235,7 +237,9 @@ def _solved(block: Block, *, frugal: bool) -> tuple[Block, Draft, Plane]:
     opened = _without(block, windows(draft, block.tight & (draft.rough >= MAX_SMOOTH_LEVELS)))
     if opened is not block:
         block, draft, fresh = opened, drafted(opened), None
-    return block, draft, refine(draft, frugal=frugal)[0] if fresh is None else fresh
+    if fresh is None:
+        fresh = refine(draft, frugal=frugal)[0]
+    return block, draft, with_grain(block.picture, fresh, block.loose, draft.rough)
 
 
 def _without(block: Block, opening: Mask) -> Block:
