@@ -1,12 +1,14 @@
 """Every way in which programs put a mark into a PDF: it goes, and nothing else does."""
 
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
+from PIL import Image
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfgen.canvas import Canvas
@@ -16,7 +18,7 @@ from benchmarks.in_process import process
 from benchmarks.removal_documents import drawn
 from headrace.removal.documents.scoring import Evidence
 from headrace.removal.errors import CandidateUnknown, DocumentEncrypted, DocumentSigned, DocumentUnreadable
-from headrace.removal.order import Order
+from headrace.removal.order import Hint, Order
 from headrace.removal.report import Outcome, Report
 
 
@@ -39,14 +41,62 @@ def test_the_mark_goes_and_the_rest_is_as_if_it_had_never_been_there(kind: str, 
     assert report.check.residue_before > 0.5
     assert report.check.residue_after < 0.05
     assert same(original, result)
-    assert len(report.candidates) == 1  # neither the letterhead nor the page number
+    assert len(report.suspects) == 1  # neither the letterhead nor the page number
 
 
 def test_a_layer_of_a_form_does_not_hide_the_artifact_around_it(tmp_path: Path) -> None:
     """The layer's name won, and one of nine watermarks of such a program was removed."""
     _, marked = marked_pdf("layer in an artifact", tmp_path, pages=2)
     report, _ = clean(marked)
-    assert [each.method for each in report.candidates] == [Evidence.NAMED]
+    assert [each.method for each in report.suspects] == [Evidence.NAMED]
+
+
+def foot_line(canvas: Canvas) -> None:
+    canvas.setFont("Helvetica", 8)
+    canvas.drawCentredString(297, 20, "Licensed to jane@x.example, order 4711")
+
+
+def corner_logo(canvas: Canvas) -> None:
+    canvas.drawInlineImage(Image.new("RGB", (30, 30), (200, 40, 40)), 540, 20, 30, 30)
+
+
+@pytest.mark.parametrize(
+    ("draw", "outcome"), [(foot_line, Outcome.NEEDS_REVIEW), (corner_logo, Outcome.NO_MARK)], ids=["line", "logo"]
+)
+def test_what_is_in_the_margin_of_each_page_is_listed_and_goes_when_named(
+    draw: Callable[[Canvas], None], outcome: Outcome, tmp_path: Path
+) -> None:  # W-08
+    """A line that names the buyer is asked about; a logo may be the letterhead's, and is listed."""
+    original, marked = clean_pdf(tmp_path / "clean.pdf", 3), clean_pdf(tmp_path / "marked.pdf", 3, draw)
+    report, _ = clean(marked)
+    assert report.outcome is outcome
+    at_foot = [each for each in report.candidates if each.box.top > 780]
+    assert len(at_foot) == 1
+    assert at_foot[0].pages == (1, 2, 3)
+    for asked in ({"candidates": (at_foot[0].id,)}, {"mode": "MANUAL", "hints": (Hint(boxes=((150, 780, 430, 60),)),)}):
+        report, result = clean(marked, **asked)
+        assert report.outcome is Outcome.REMOVED
+        assert same(original, result)
+
+
+@pytest.mark.parametrize("subtype", [Name.Stamp, Name.FreeText])
+def test_a_stamp_is_listed_even_if_it_is_on_one_page(subtype: Name, tmp_path: Path) -> None:
+    original = clean_pdf(tmp_path / "clean.pdf", 3)
+    with pikepdf.open(original) as pdf:
+        look = pdf.make_stream(b"0 0.5 0 rg 0 0 120 40 re f", BBox=Array([0, 0, 120, 40]), Subtype=Name.Form)
+        note = Dictionary(
+            Type=Name.Annot, Subtype=subtype, Rect=Array([200, 400, 320, 440]), F=4, AP=Dictionary(N=look)
+        )
+        note.Contents = pikepdf.String("Reviewed")
+        pdf.pages[1].obj.Annots = Array([pdf.make_indirect(note)])
+        pdf.save(tmp_path / "marked.pdf")
+    report, _ = clean(tmp_path / "marked.pdf")
+    assert report.outcome is Outcome.NO_MARK
+    stamps = [each for each in report.candidates if each.kind == str(subtype)[1:].lower()]
+    assert [each.pages for each in stamps] == [(2,)]
+    report, result = clean(tmp_path / "marked.pdf", candidates=(stamps[0].id,))
+    assert report.outcome is Outcome.REMOVED
+    assert same(original, result)
 
 
 def everything(path: Path) -> bytes:
@@ -79,7 +129,7 @@ def test_former_revisions_with_the_mark_are_gone(tmp_path: Path) -> None:
 
 def test_a_document_without_a_mark_is_not_touched(tmp_path: Path) -> None:
     report, result = clean(clean_pdf(tmp_path / "letter.pdf", pages=3))
-    assert (report.outcome, report.candidates, result.exists()) == (Outcome.NO_MARK, (), False)
+    assert (report.outcome, report.suspects, result.exists()) == (Outcome.NO_MARK, (), False)
 
 
 def test_one_page_needs_words_of_a_mark(tmp_path: Path) -> None:
@@ -149,7 +199,7 @@ def test_two_marks_are_two_candidates_and_both_go(tmp_path: Path) -> None:
 
 def test_a_candidate_says_what_where_and_why(tmp_path: Path) -> None:
     report = process(Order(str(clean_pdf(tmp_path / "marked.pdf", 4, pale_words))))
-    (found,) = report.candidates
+    (found,) = report.suspects
     assert (found.id, found.kind, found.text, found.pages) == (1, "text", "Mara Lind, Oslo", (1, 2, 3, 4))
     assert found.method == Evidence.REPETITION
     assert found.certain
@@ -173,7 +223,7 @@ def test_a_mark_in_the_same_form_as_the_letterhead_goes_alone(tmp_path: Path) ->
         canvas.doForm("paper")
 
     report, result = clean(clean_pdf(tmp_path / "paper.pdf", 3, paper))
-    assert (report.outcome, [each.kind for each in report.candidates]) == (Outcome.REMOVED, ["text"])
+    assert (report.outcome, [each.kind for each in report.suspects]) == (Outcome.REMOVED, ["text"])
     assert all("Fjord House" in text for text in drawn(result)[1])
     assert b"CONFIDENTIAL" not in everything(result)
 
@@ -191,7 +241,7 @@ def test_letters_that_are_set_one_by_one_are_one_mark(tmp_path: Path) -> None:
 
     original, marked = clean_pdf(tmp_path / "clean.pdf"), clean_pdf(tmp_path / "marked.pdf", 4, letters)
     report, result = clean(marked)
-    assert (report.outcome, len(report.candidates)) == (Outcome.REMOVED, 1)
+    assert (report.outcome, len(report.suspects)) == (Outcome.REMOVED, 1)
     assert same(original, result)
 
 

@@ -22,6 +22,8 @@ MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pag
         ("Evaluation Only. Created with a library", Words.TRIAL),
         ("Evaluation Warning : The document was created with a library", Words.TRIAL),
         ("Scanned with CamScanner", Words.TRIAL),
+        ("Licensed to jane@x.example", Words.LICENCE),
+        ("This copy belongs to M. Lind", Words.LICENCE),
         ("SAMPLE", Words.ALL),
         ("A sample of one hundred", Words.NONE),
         ("Overdraft fees", Words.NONE),
@@ -70,6 +72,7 @@ def test_a_mark_is_certain(certain: Traits) -> None:
         replace(MARK, text="SAMPLE", pages=1, of_pages=50),  # on a cheque that is drawn in instructions
         Traits(text="Evaluation Only. Created with Slides", in_margin=True, pages=50, of_pages=50),
         Traits(text="Scanned with CamScanner", in_margin=True, pages=1, of_pages=1),
+        Traits(text="Licensed to jane@x.example", in_margin=True, pages=5, of_pages=5),
     ],
 )
 def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:

@@ -42,11 +42,21 @@ def test_the_mark_goes_and_the_rest_is_as_if_it_had_never_been_there(kind: str, 
     original, marked = marked_deck(kind, tmp_path, slides=4)
     report, result = clean(marked)
     assert report.outcome is Outcome.REMOVED, report
-    assert len(report.candidates) == 1  # not the logo, which is on every slide, too
+    assert len(report.suspects) == 1  # not the logo, which is on every slide, too
     assert slides_xml(original) == slides_xml(result)
     # The mark's picture is gone, and so is the preview of the first slide, which showed it.
     assert names(result) == names(original) - {"docProps/thumbnail.jpeg"}
     assert [slide.notes_slide.notes_text_frame.text for slide in Presentation(str(result)).slides][3] == "Note 3"
+
+
+def test_the_logo_in_the_corner_of_each_slide_is_listed_and_goes_when_named(tmp_path: Path) -> None:  # W-08
+    clean_deck(3).save(tmp_path / "deck.pptx")
+    report, _ = clean(tmp_path / "deck.pptx")
+    assert report.outcome is Outcome.NO_MARK
+    assert [(each.kind, each.pages) for each in report.candidates] == [("picture", (1, 2, 3))]
+    report, result = clean(tmp_path / "deck.pptx", candidates=(1,))
+    assert report.outcome is Outcome.REMOVED
+    assert not any(name.startswith("ppt/media/") for name in names(result))
 
 
 def test_a_slide_that_is_one_picture_is_told_of(tmp_path: Path) -> None:
@@ -109,7 +119,7 @@ def test_a_background_picture_is_the_users_to_judge(tmp_path: Path) -> None:
     deck.save(tmp_path / "deck.pptx")
     report, result = clean(tmp_path / "deck.pptx")
     assert report.outcome is Outcome.NEEDS_REVIEW
-    assert [each.kind for each in report.candidates] == ["background"]
+    assert [each.kind for each in report.suspects] == ["background"]
     report, result = clean(tmp_path / "deck.pptx", candidates=(1,))
     assert report.outcome is Outcome.REMOVED
     assert "ppt/media/image2.png" not in names(result)

@@ -46,7 +46,7 @@ def detect(
         removal_tables.show(report, media)
     if media in DOCUMENTS:
         removal_tables.warn(report, media)
-    if not any(each.certain for each in report.candidates) and (media == "IMAGE" or not report.candidates):
+    if not any(each.certain for each in report.candidates) and (media == "IMAGE" or not report.suspects):
         raise typer.Exit(1)
 
 

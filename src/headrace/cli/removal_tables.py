@@ -37,7 +37,9 @@ def show(report: Report, media: str) -> None:
     columns, row = _TABLES["VIDEO" if media == "VIDEO" else "PDF"]
     print_table(columns, [row(each) for each in report.candidates])
     certain = [each.id for each in report.candidates if each.certain]
-    if len(certain) < len(report.candidates):
+    if not report.suspects:
+        say("none of these looks like a mark; if one is, name it: remove --only")
+    elif len(certain) < len(report.suspects):
         sure = f"remove takes off {', '.join(map(str, certain))}" if certain else "remove takes off none by itself"
         say(f"{sure}; name what else is a mark with --only")
     elif media != "VIDEO":
@@ -109,7 +111,7 @@ def summary(report: Report, order: Order, media: str) -> str:
 
 def left(report: Report, order: Order) -> str | None:
     """The candidates that a removal did not take off, and how to name them; None where the user chose."""
-    others = [each for each in report.candidates if each.id not in report.removed]
+    others = [each for each in report.suspects if each.id not in report.removed]
     if report.outcome is not Outcome.REMOVED or not others or order.candidates or order.has_place:
         return None
     shown = others[:_MAX_LEFT_LISTED]

@@ -19,8 +19,9 @@ _NO_MARK_THERE = (
 _CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
 # In a document nothing can be drawn.
 _DOCUMENT_MESSAGES = {
-    FailureCode.NO_MARK: "No mark was found: no object looks like one. Of a page that is one picture, save the picture "
-    "and take the mark off that, with a box around it (--box).",
+    FailureCode.NO_MARK: "No mark was found: no object looks like one. If one is a mark, see whether `headrace detect` "
+    "lists it and name it with `--only`, or draw a box around it (--box, in points from the upper left corner). Of a "
+    "page that is one picture, save the picture and take the mark off that.",
     FailureCode.NEEDS_REVIEW: "Needs review: there may be a mark, but it is not certain. Look with `headrace detect`, "
     "then name the marks with `--only`, or draw a box around them (--box, in points from the upper left corner).",
 }

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headrace.removal.errors import CandidateUnknown
 from headrace.removal.order import FailureCode
-from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 MAX_LISTED_PAGES, MAX_LISTED_SPANS, MAX_LISTED_REASONS, MAX_TEXT_LETTERS = 100, 100, 6, 120
 
@@ -138,6 +138,11 @@ class Report:
     def needs_look(self) -> bool:
         """Whether a person should look at the result: its verdict is LOOK or POOR."""
         return self.verdict not in (None, Verdict.CLEAN)
+
+    @property
+    def suspects(self) -> tuple[Candidate, ...]:
+        """The candidates that something but their place speaks for."""
+        return tuple(each for each in self.candidates if each.score > MAX_FURNITURE_SCORE)
 
     @property
     def removed(self) -> tuple[int, ...]:

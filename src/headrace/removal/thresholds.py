@@ -11,4 +11,7 @@ MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE = 0.65, 0.4
 # Of the mark's outline, from which on one still sees the mark; and of all edges along it, the picture's among them.
 MAX_OUTLINE_RATIO, MAX_RESIDUE_RATIO = 0.35, 0.95
 MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
+# What is the same in the margin of most pages of a document has this score: a person may call it a mark, and nothing is
+# asked about it.
+MAX_FURNITURE_SCORE = 0.15
 MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from headrace.removal.documents.words import Words, watermark_words
 
-# AUTO acts from the first score on; candidates under the second are not worth a person's look.
+# AUTO acts from the first score on, and asks about what has the second.
 MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.45
 _NAMED_SCORE = 0.97
 _WORDS_SCORE = {Words.TRIAL: 0.55, Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
@@ -86,6 +86,8 @@ def judge(traits: Traits) -> Judgement:
     if traits.named:
         return Judgement(_NAMED_SCORE, Evidence.NAMED, ("the file calls it a watermark",))
     words = watermark_words(traits.text)
+    if words is Words.LICENCE:
+        words = Words.TRIAL if traits.in_margin and traits.pages > 1 else Words.PART
     if traits.text and len(traits.text.replace(" ", "")) < _MIN_LETTERS:
         traits = replace(traits, plain_shape=True)  # a sign on a map or in a formula
     weighed = [(weight, reason) for weight, reason in _rules(traits, words) if weight]
@@ -100,6 +102,16 @@ def judge(traits: Traits) -> Judgement:
         Evidence.REPETITION if repeated else Evidence.APPEARANCE,
         tuple(reason for _, reason in weighed),
     )
+
+
+def is_furniture(traits: Traits, *, annotation: bool = False) -> bool:
+    """Whether it is listed although nothing says that it is a mark: it is in the margin of most pages, or a note."""
+    if annotation:
+        return True
+    says_little = bool(traits.text) and len(traits.text.replace(" ", "")) < _MIN_LETTERS
+    if traits.belongs or traits.plain_shape or traits.backdrop or says_little:
+        return False
+    return traits.in_margin and _repetition(traits) == _ON_MOST_PAGES_SCORE
 
 
 def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:

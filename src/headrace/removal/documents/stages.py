@@ -1,6 +1,7 @@
 """The stages of one document: a PDF or a presentation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -51,9 +52,10 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     if order.order.overlay is not None and candidates:
         _draw_overlay(document, order.order.overlay)
     chosen = _chosen(candidates, order.order)
-    code = None if chosen else FailureCode.NEEDS_REVIEW if candidates else FailureCode.NO_MARK
+    report = Report(candidates=candidates[:MAX_CANDIDATES])
+    code = None if chosen else FailureCode.NEEDS_REVIEW if report.suspects else FailureCode.NO_MARK
     facts = {"pages": document.pages, "chosen": chosen, "warnings": _warnings(order, document)}
-    return Report(facts, candidates[:MAX_CANDIDATES], refused=code)
+    return replace(report, facts=facts, refused=code)
 
 
 def inpaint(order: StageOrder, progress: Progress) -> Report:

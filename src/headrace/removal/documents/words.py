@@ -24,6 +24,11 @@ _TRIAL = (
     "evaluation only", "evaluation version", "evaluation copy", "evaluation warning", "trial version", "demo version",
     "unregistered version", "scanned with camscanner", "scanned by camscanner",
 )  # fmt: skip
+# Lines in the margin that name the buyer of a copy; elsewhere they may be part of the text.
+_LICENCE = (
+    "licensed to", "registered to", "purchased by", "downloaded by", "prepared for", "this copy belongs to",
+    "this copy was made for", "personal use only", "for personal use", "not for redistribution", "仅供", "授权给",
+)  # fmt: skip
 # Said by other things, too: telling only where they are all that is said.
 _ALONE = (
     "sample", "copy", "proof", "preview", "demo", "trial", "void", "secret", "restricted", "asap", "urgent", "example",
@@ -42,6 +47,7 @@ class Words(Enum):
     PART = 1
     ALL = 2
     TRIAL = 3
+    LICENCE = 4
 
 
 def watermark_words(text: str) -> Words:
@@ -52,6 +58,8 @@ def watermark_words(text: str) -> Words:
     padded = f" {plain} "
     if any(f" {word} " in padded for word in _TRIAL):
         return Words.TRIAL
+    if any(f" {word} " in padded or (not word.isascii() and word in plain) for word in _LICENCE):
+        return Words.LICENCE
     if plain in _ALONE or plain in _TELLING or plain in _TELLING_CJK or _is_one_repeated(plain):
         return Words.ALL
     if any(f" {word} " in padded for word in _TELLING) or any(word in plain for word in _TELLING_CJK):

@@ -13,9 +13,17 @@ from headrace.removal.documents.pdf.reading import Reader
 from headrace.removal.documents.pdf.scans import ScanMark, marks_of
 from headrace.removal.documents.pdf.tally import Entry, Tally
 from headrace.removal.documents.pdf.traits import traits_of
-from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Judgement, Traits, judge
+from headrace.removal.documents.scoring import (
+    MIN_AUTO_SCORE,
+    MIN_LISTED_SCORE,
+    Judgement,
+    Traits,
+    is_furniture,
+    judge,
+)
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Candidate
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE
 
 _MAX_TEXT_LETTERS = 120  # characters of a mark's text that a report shows
 
@@ -57,7 +65,7 @@ def scan(pdf: pikepdf.Pdf, reader: Reader, progress: Callable[[float], object]) 
         frame = frame_of(page)
         drawn.add(number, frame, reader.page(page))
         for note in notes_of(reader, page):
-            notes.setdefault(note.kind, Tally()).add(number, frame, (note.drawing,))
+            notes.setdefault(note.kind, Tally(remembers_single=True)).add(number, frame, (note.drawing,))
         progress(number / total)
     groups = _groups(pdf, drawn, total)
     for kind, tally in notes.items():
@@ -127,7 +135,7 @@ def _judged(pdf: pikepdf.Pdf, row: list[Entry], total: int, annotation: str | No
 
 def _best(groups: list[_Group]) -> list[_Group]:
     """Those worth a look, without what lies inside another one that goes as a whole."""
-    listed = [group for group in groups if group.verdict.score >= MIN_LISTED_SCORE]
+    listed = [each for group in groups if (each := _listed(group)) is not None]
     listed.sort(key=lambda each: (-each.verdict.score, each.entries[0].page, each.entries[0].orders[0]))
     scores = {signature: each.verdict.score for each in listed for signature in each.signatures}
     inner = {
@@ -145,6 +153,15 @@ def _best(groups: list[_Group]) -> list[_Group]:
         if not within and not around:
             kept.append(group)
     return kept[:MAX_CANDIDATES]
+
+
+def _listed(group: _Group) -> _Group | None:
+    """The group, if a person should see it: as a mark, or as something on most pages that the person may call one."""
+    if group.verdict.score >= MIN_LISTED_SCORE:
+        return group
+    if not is_furniture(group.traits, annotation=group.annotation is not None):
+        return None
+    return replace(group, verdict=replace(group.verdict, score=MAX_FURNITURE_SCORE))
 
 
 def _numbered(groups: list[_Group], marks: tuple[ScanMark, ...]) -> tuple[Found, ...]:

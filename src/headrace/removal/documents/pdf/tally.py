@@ -32,7 +32,9 @@ class Entry:
 
 
 class Tally:
-    def __init__(self) -> None:
+    def __init__(self, *, remembers_single: bool = False) -> None:
+        """``remembers_single``: what is on one page alone is remembered, whatever it looks like."""
+        self._remembers_single = remembers_single
         self.entries: dict[int, Entry] = {}
         self.pages = 0
         self.scanned: list[ScannedPage] = []
@@ -66,7 +68,7 @@ class Tally:
                 entry.orders.append(order)
             return
         before = self._once.get(signature)
-        if (before is None or before == page) and not _stands_out(each):
+        if (before is None or before == page) and not (self._remembers_single or _stands_out(each)):
             self._once[signature] = page
             return
         if len(self.entries) < _MAX_ENTRIES:

@@ -3,12 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Judgement, Traits, judge
+from headrace.removal.documents.scoring import (
+    MIN_AUTO_SCORE,
+    MIN_LISTED_SCORE,
+    Judgement,
+    Traits,
+    is_furniture,
+    judge,
+)
 from headrace.removal.documents.slides.deck import Deck
 from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.slides.shapes import Shape, shapes_on, shown_box, traits_of
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Box, Candidate
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE
 
 _MAX_TEXT_LETTERS = 120
 # A picture or shape on a master without a word is as likely part of the design.
@@ -31,7 +39,7 @@ class _Group:
     shapes: list[Shape]
     pages: set[int]
     verdict: Judgement
-    text: str
+    traits: Traits
 
 
 def scan(package: Package, deck: Deck, progress: Callable[[float], object]) -> tuple[Found, ...]:
@@ -43,6 +51,11 @@ def scan(package: Package, deck: Deck, progress: Callable[[float], object]) -> t
         progress(count / len(deck.sheets))
     groups = [_judged(package, deck, shapes) for shapes in by_signature.values()]
     listed = [group for group in groups if group.verdict.score >= MIN_LISTED_SCORE]
+    listed += [
+        replace(group, verdict=replace(group.verdict, score=MAX_FURNITURE_SCORE))
+        for group in groups
+        if group.verdict.score < MIN_LISTED_SCORE and is_furniture(group.traits)
+    ]
     listed.sort(key=lambda each: (-each.verdict.score, min(each.pages, default=0), each.shapes[0].box.top))
     return tuple(
         Found(_candidate(number, group, deck), tuple(group.shapes))
@@ -75,7 +88,7 @@ def _judged(package: Package, deck: Deck, shapes: list[Shape]) -> _Group:
         of_pages=max(deck.slides, 1),
         copies_a_page=copies,
     )
-    return _Group(shapes, pages, _with_design(judge(traits), traits, first), traits.text)
+    return _Group(shapes, pages, _with_design(judge(traits), traits, first), traits)
 
 
 def _with_design(verdict: Judgement, traits: Traits, shape: Shape) -> Judgement:
@@ -115,5 +128,5 @@ def _candidate(number: int, group: _Group, deck: Deck) -> Candidate:
         method=group.verdict.method,
         certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
-        text=group.text[:_MAX_TEXT_LETTERS] or None,
+        text=group.traits.text[:_MAX_TEXT_LETTERS] or None,
     )
