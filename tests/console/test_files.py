@@ -101,6 +101,9 @@ def test_of_slides_what_was_found_is_chosen(tmp_path: Path, person: Person, page
         seen = page.get_by_test_id("compare").get_by_role("img", name="After")
         expect(seen).to_have_attribute("src", re.compile("/result/pages/1$"))
     assert person.get(f"/v1/tasks/{task_id}")["payload"]["candidates"] == [1]
+    page.get_by_text("Details", exact=True).click()
+    expect(page.get_by_text("CONFIDENTIAL").last).to_be_visible()
+    expect(page.get_by_text("Outside the mark")).to_have_count(0)  # S2: it was not measured
 
 
 @pytest.mark.slow

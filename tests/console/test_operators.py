@@ -82,9 +82,18 @@ def test_a_schedule_is_made_run_and_seen(admin_page: Page) -> None:
     page.get_by_role("option", name="Asia/Shanghai").click()
     expect(page.get_by_text("Times in Asia/Shanghai")).to_be_visible()
     expect(page.get_by_text("at 09:00").first).to_be_visible()
+    page.get_by_role("combobox", name="Overlapping runs").click()  # S27
+    page.get_by_role("option", name="Queue one due time").click()
+    expect(page.get_by_label("Maximum waiting runs")).to_have_count(0)  # of all due times alone
+    labels = page.get_by_role("combobox", name="Labels")
+    labels.fill("gpu")
+    labels.press("Enter")
+    expect(page.get_by_text("A label is name=value")).to_be_visible()
+    labels.press("Backspace")
     page.get_by_label("customer").fill("ACME")  # a form made from the type's schema
     page.get_by_role("button", name="Create").click()
     expect(page.get_by_role("heading", name=HOSTILE)).to_be_visible()
+    expect(page.get_by_text("Queue one due time")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("table", name="Runs").get_by_text("Done").first).to_be_visible()
     page.get_by_role("link", name="Done ·").first.click()  # a bar of the timeline
@@ -112,6 +121,15 @@ def test_a_list_moves_by_itself(admin_page: Page, site_admin: Person) -> None:
     expect(panel.get_by_text("Owner")).to_be_visible()
     expect(panel.get_by_text("Attempts")).to_be_visible()
     panel.get_by_role("link", name="Open the task page").click()
+    # S12: the page of operators, under their own entry of the menu.
+    expect(page.get_by_role("navigation").get_by_role("link", name="Tasks", exact=True)).to_have_attribute(
+        "aria-current", "page"
+    )
+    main = page.get_by_role("main")
+    expect(main.get_by_role("link", name="admin").first).to_have_attribute("href", re.compile("/operators/users/"))
+    expect(main.get_by_text("Worker", exact=True)).to_be_visible()
+    expect(main.get_by_text("Attempt 1", exact=True)).to_be_visible()
+    expect(main.get_by_role("heading", name="Audit events")).to_be_visible()
     expect(page.get_by_text("gather")).to_be_visible()
     page.get_by_role("switch", name="Failed steps only").click()
     expect(page.get_by_text("gather")).to_have_count(0)
@@ -224,3 +242,23 @@ def test_tasks_are_found_by_what_is_known_of_them(admin_page: Page, site_admin: 
     page.get_by_role("link", name="there is no such customer").first.click()
     expect(page.get_by_text("Error contains")).to_be_visible()
     expect(row.first).to_be_visible()
+
+
+def test_a_user_is_signed_out_and_their_key_revoked(admin_page: Page, person: Person) -> None:  # S23
+    """On the page of a user: what they bought, where they are signed in, their keys, and what they did."""
+    key = person.client.post("/v1/api-keys", json={"name": "leaked", "scopes": ["tasks:read"]})
+    assert key.status_code == 201, key.text
+    page = admin_page
+    page.goto(f"/operators/users/{person.get('/v1/me')['user']['id']}")
+    expect(page.get_by_role("heading", name=person.name)).to_be_visible()
+    for panel in ("Subscriptions", "Orders", "Units by period", "Activity"):
+        expect(page.get_by_role("heading", name=panel)).to_be_visible()
+    expect(page.get_by_text("leaked (")).to_be_visible()
+    page.get_by_role("button", name="Revoke key").click()
+    page.get_by_role("dialog").get_by_role("button", name="Revoke key").click()
+    expect(page.get_by_text("leaked (")).to_have_count(0)
+    assert person.get("/v1/api-keys")["items"] == []
+    page.get_by_role("button", name="End session").click()
+    page.get_by_role("dialog").get_by_role("button", name="End session").click()
+    expect(page.get_by_role("button", name="End session")).to_have_count(0)
+    assert person.client.get("/v1/me").status_code == 401

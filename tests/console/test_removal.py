@@ -89,6 +89,10 @@ def test_a_newcomer_registers_uploads_sees_the_mark_vanish_and_downloads(
     expect(page.get_by_test_id("bell")).to_have_attribute("aria-label", "Notifications")
     visit(page, "/tasks")
     expect(page.get_by_role("table", name="My tasks").get_by_text(ODD_NAME)).to_be_visible()
+    visit(page, "/usage?tab=ledger")  # S11: one row for the order, by the name of its file
+    page.get_by_role("table").get_by_role("link", name=ODD_NAME).click()
+    expect(page).to_have_url(re.compile(f"/remove/{task_id}$"))  # S10: the page of a file is its result
+    expect(page.get_by_test_id("compare")).to_be_visible()
 
 
 def test_a_poor_result_is_seen_with_its_price_before_it_is_taken(person: Person, page: Page) -> None:
