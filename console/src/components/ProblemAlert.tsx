@@ -9,7 +9,10 @@ import { IconAlertTriangle } from "./icons";
 /** How an error is shown, everywhere: in words, with the id of the request to quote. */
 export function ProblemAlert({ error, onRetry, title }: { error: unknown; onRetry?: () => void; title?: string }) {
   const t = useText(commonTexts);
-  const requestId = error instanceof ApiError ? error.requestId : null;
+  // A wrong password, or what does not exist: nothing to ask help for, and a retry changes nothing.
+  const isExpected = error instanceof ApiError && (error.status === 401 || error.status === 404);
+  const requestId = error instanceof ApiError && !isExpected ? error.requestId : null;
+  const retry = isExpected ? undefined : onRetry;
   const fields = error instanceof ApiError ? Object.entries(error.fields) : [];
   return (
     <Alert
@@ -31,15 +34,15 @@ export function ProblemAlert({ error, onRetry, title }: { error: unknown; onRetr
           <b>{field}</b>: {message}
         </Text>
       ))}
-      {(requestId !== null || onRetry) && (
+      {(requestId !== null || retry) && (
         <Group gap="sm" mt={4}>
           {requestId !== null && (
             <Text size="xs" c="dimmed" component="div">
               {t("quote")} <Id id={requestId} full />
             </Text>
           )}
-          {onRetry && (
-            <Button size="compact-sm" variant="default" onClick={onRetry}>
+          {retry && (
+            <Button size="compact-sm" variant="default" onClick={retry}>
               {t("retry")}
             </Button>
           )}

@@ -21,9 +21,9 @@ describe("formats", () => {
   });
 
   it("says how much", () => {
-    expect(bytes(999)).toBe("999 B");
-    expect(bytes(121_674)).toBe("122 kB");
-    expect(bytes(21_500_000_000)).toBe("21.5 GB");
+    expect(bytes(999)).toBe("999\u00a0B");
+    expect(bytes(121_674)).toBe("122\u00a0kB");
+    expect(bytes(21_500_000_000)).toBe("21.5\u00a0GB");
     expect(percent(0.937, "en")).toBe("94%");
     expect(percent(0.0042, "en")).toBe("0.4%");
     expect(money(990, "CNY", "en")).toContain("9.90");

@@ -76,7 +76,8 @@ export function bytes(size: number): string {
     value /= 1000;
     unit += 1;
   }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${SIZES[unit] ?? ""}`;
+  // A number is not parted from its unit at the end of a line.
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)}\u00a0${SIZES[unit] ?? ""}`;
 }
 
 export function number(value: number, chosen: Language, options?: Intl.NumberFormatOptions): string {

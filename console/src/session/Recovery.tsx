@@ -8,6 +8,7 @@ import { useCapabilities } from "./capabilities";
 import { Entrance } from "./Entrance";
 import { EntranceForm, PasswordField, UsernameField } from "./EntranceForm";
 import { recoveryTexts } from "./recovery.texts";
+import { sessionTexts } from "./session.texts";
 
 /** The token of a link in an e-mail: in the fragment of the address, which no server sees. Gone from it once read. */
 function takeToken(): string {
@@ -68,6 +69,7 @@ function ForgotForm() {
 export function ResetPage() {
   const t = useText(recoveryTexts);
   const navigate = useNavigate();
+  const words = useText(sessionTexts);
   const [token] = useState(takeToken);
   const [password, setPassword] = useState("");
   const minLength = useCapabilities().data?.accounts.password_min_length;
@@ -98,6 +100,7 @@ export function ResetPage() {
         <PasswordField
           fresh
           label={t("fresh")}
+          description={minLength && words("passwordHint", { n: minLength })}
           value={password}
           onChange={setPassword}
           minLength={minLength}

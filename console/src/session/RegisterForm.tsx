@@ -42,6 +42,7 @@ export function RegisterForm({ minLength }: { minLength: number }) {
       />
       <TextInput
         label={`${t("email")} (${t("optional")})`}
+        description={t("emailHint")}
         name="email"
         type="email"
         autoComplete="email"

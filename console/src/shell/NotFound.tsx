@@ -10,8 +10,7 @@ export function NotFound() {
     <Page title={t("notFound")}>
       <Empty
         icon={IconFileSearch}
-        title={t("notFound")}
-        text={t("notFoundText")}
+        title={t("notFoundText")}
         action={
           <Button component={Link} to="/" variant="light">
             {t("home")}

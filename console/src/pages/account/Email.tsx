@@ -1,8 +1,9 @@
-import { Anchor, Group, PasswordInput, Text, TextInput } from "@mantine/core";
+import { Anchor, Group, Text, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { api, data, keys } from "../../api";
 import { FormDialog, tell } from "../../components";
 import { language, useText } from "../../i18n";
+import { PasswordField } from "../../session/EntranceForm";
 import { accountTexts } from "./account.texts";
 
 /** The e-mail address, and a way to change it: a new one counts after it was confirmed. */
@@ -48,14 +49,7 @@ function ChangeEmail({ email, onClose }: { email: string | null; onClose: () => 
         onChange={(event) => setFresh(event.currentTarget.value)}
         data-autofocus
       />
-      <PasswordInput
-        label={t("password")}
-        autoComplete="current-password"
-        value={password}
-        onChange={(event) => setPassword(event.currentTarget.value)}
-        required
-        withAsterisk={false}
-      />
+      <PasswordField label={t("password")} value={password} onChange={setPassword} />
       <Text size="xs" c="dimmed">
         {t("leaveConfirm")}
       </Text>

@@ -1,4 +1,4 @@
-import { Button, Group, PasswordInput, Stack, Text } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useNavigate } from "react-router";
@@ -6,6 +6,7 @@ import { api, data, keys } from "../../api";
 import { Panel, ProblemAlert, tell, useAct, useConfirm } from "../../components";
 import { useText } from "../../i18n";
 import { useCapabilities } from "../../session/capabilities";
+import { PasswordField } from "../../session/EntranceForm";
 import { signedOut } from "../../session/store";
 import { usePlans } from "../usage/Plans";
 import { accountTexts } from "./account.texts";
@@ -53,14 +54,11 @@ export function Leave() {
             </Text>
           )}
           {error !== null && <ProblemAlert error={error} />}
-          <PasswordInput
+          <PasswordField
             label={t("password")}
             description={t("leaveConfirm")}
-            autoComplete="current-password"
             value={password}
-            onChange={(event) => setPassword(event.currentTarget.value)}
-            required
-            withAsterisk={false}
+            onChange={setPassword}
           />
           <Group>
             <Button type="submit" color="red.8" disabled={password === ""}>

@@ -1,9 +1,10 @@
-import { Button, Group, PasswordInput, SimpleGrid, Stack, TextInput } from "@mantine/core";
+import { Button, Group, SimpleGrid, Stack, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { api, data, ifMatch, keys } from "../../api";
 import { commonTexts, Fact, Facts, Loading, Panel, ProblemAlert, Time, useAct } from "../../components";
 import { useText } from "../../i18n";
+import { PasswordField } from "../../session/EntranceForm";
 import { accountTexts } from "./account.texts";
 import { Email } from "./Email";
 import { SecondFactor } from "./SecondFactor";
@@ -87,22 +88,8 @@ function ChangePassword() {
     <form onSubmit={(event) => void submit(event)}>
       <Stack gap="sm">
         {error !== null && <ProblemAlert error={error} />}
-        <PasswordInput
-          label={t("current")}
-          autoComplete="current-password"
-          value={current}
-          onChange={(event) => setCurrent(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-        />
-        <PasswordInput
-          label={t("fresh")}
-          autoComplete="new-password"
-          value={fresh}
-          onChange={(event) => setFresh(event.currentTarget.value)}
-          required
-          withAsterisk={false}
-        />
+        <PasswordField label={t("current")} value={current} onChange={setCurrent} />
+        <PasswordField fresh label={t("fresh")} value={fresh} onChange={setFresh} />
         <Group>
           <Button type="submit" variant="default" loading={busy}>
             {t("change")}

@@ -1,9 +1,10 @@
-import { Button, Code, Group, Image, PasswordInput, Stack, Text, TextInput } from "@mantine/core";
+import { Button, Code, Group, Image, Stack, Text, TextInput } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, data, keys, type NewSecondFactorOut } from "../../api";
 import { Dialog, Fact, Facts, FormDialog, Panel, Secret, TimeFact, tell } from "../../components";
 import { useText } from "../../i18n";
+import { PasswordField } from "../../session/EntranceForm";
 import { accountTexts } from "./account.texts";
 
 type Step = "on" | "off" | "codes";
@@ -81,13 +82,7 @@ function TurnOn({ onClose, onDone }: { onClose: () => void; onDone: (codes: read
       disabled={made === null ? password === "" : code === ""}
     >
       {made === null ? (
-        <PasswordInput
-          label={t("password")}
-          autoComplete="current-password"
-          value={password}
-          onChange={(event) => setPassword(event.currentTarget.value)}
-          data-autofocus
-        />
+        <PasswordField label={t("password")} value={password} onChange={setPassword} data-autofocus />
       ) : (
         <>
           <Text size="sm">{t("factorScan")}</Text>
@@ -140,13 +135,7 @@ function Confirmed({
       danger={step === "off"}
       disabled={password === "" || code === ""}
     >
-      <PasswordInput
-        label={t("password")}
-        autoComplete="current-password"
-        value={password}
-        onChange={(event) => setPassword(event.currentTarget.value)}
-        data-autofocus
-      />
+      <PasswordField label={t("password")} value={password} onChange={setPassword} data-autofocus />
       <TextInput
         label={t("factorCodeOr")}
         autoComplete="one-time-code"

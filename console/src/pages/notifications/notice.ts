@@ -1,5 +1,5 @@
 import { api, type NotificationOut } from "../../api";
-import { text, wordFor } from "../../i18n";
+import { formats, language, text, wordFor } from "../../i18n";
 import { ASKS } from "../remove/batch";
 import { removalTexts } from "../remove/remove.texts";
 import { MEDIA } from "../tasks/failure";
@@ -28,9 +28,13 @@ export function subjectOf(each: Pick<NotificationOut, "payload">): Subject {
 /** What the server wrote; where this console has words of its own, in the language of now. */
 export function wordsOf(each: NotificationOut): { title: string; body: string } {
   const t = text(notificationTexts);
-  const { type = "", title, error_code = "", batch_id, percent = 0, left = 0, total = 0, ...ended } = subjectOf(each);
-  if (batch_id) return { title: t("batch", { n: total }), body: ends(ended) };
+  const { type = "", title, error_code = "", batch_id, expire_at, ...figures } = subjectOf(each);
+  const { percent = 0, left = 0, total = 0 } = figures;
+  if (batch_id) return { title: t("batch", { n: total }), body: ends(figures) };
   if (each.type === "QUOTA_REACHED") return { title: t("quota", { percent }), body: t("quotaText", { left, total }) };
+  const until = expire_at ? formats.dayOf(new Date(expire_at), language()) : "";
+  if (each.type === "SUBSCRIPTION_ACTIVATED") return { title: t("planActive"), body: t("planActiveText", { until }) };
+  if (each.type === "SUBSCRIPTION_EXPIRING") return { title: t("planEnds"), body: t("planEndsText", { until }) };
   if (!MEDIA.includes(type)) return each;
   const called = title ? t("called", { title }) : "";
   const kind = wordFor(notificationTexts, `kind-${type}`);

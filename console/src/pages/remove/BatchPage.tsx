@@ -15,6 +15,7 @@ import {
 import { useText } from "../../i18n";
 import { useReadWith } from "../../live/notifications";
 import { isOver } from "../../live/task";
+import { NotFound } from "../../shell/NotFound";
 import { countBatch } from "./batch";
 import { download } from "./media";
 import { RemovalCard } from "./Recent";
@@ -41,6 +42,7 @@ export default function BatchPage() {
   useReadWith(ids, batch, items.length > 0 && items.every((each) => isOver(each.status)));
   if (removals.error) return <ProblemAlert error={removals.error} onRetry={() => void removals.refetch()} />;
   if (!removals.data) return <Loading />;
+  if (items.length === 0) return <NotFound />;
   const counts = countBatch(items);
   const good = items.filter((each) => each.status === "SUCCEEDED");
   const together =

@@ -1,5 +1,13 @@
 import { ActionIcon, Group, Switch, Text, Tooltip } from "@mantine/core";
-import { type KeyboardEvent, type PointerEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { type Icon, IconFocusCentered, IconSelector, IconZoomIn, IconZoomOut } from "../../components";
 import { useText } from "../../i18n";
 import classes from "./CompareSlider.module.css";
@@ -48,14 +56,17 @@ export function CompareSlider({ before, after, size, boxes }: Props) {
     zoomed.current = view.scale > whole.scale * 1.01;
   }, [view, whole]);
 
-  useEffect(() => {
+  // Before the first paint: a picture at another size would flash.
+  useLayoutEffect(() => {
     const element = frame.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => {
+    const showWhole = () => {
       const found = fitted(size, { width: element.clientWidth, height: element.clientHeight }, 0);
       setWhole(found);
       setView(found);
-    });
+    };
+    showWhole();
+    const observer = new ResizeObserver(showWhole);
     observer.observe(element);
     const onWheel = (event: WheelEvent) => {
       if (!isZooming(event)) {

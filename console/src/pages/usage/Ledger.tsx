@@ -23,7 +23,7 @@ export function Ledger() {
       phone: "title",
       cell: (row) => (
         <Text size="sm" truncate>
-          {row.title ?? row.last.remark ?? wordFor(usageTexts, row.last.source)}
+          {row.title ?? reasonOf(row.last)}
         </Text>
       ),
     },
@@ -73,4 +73,9 @@ export function Ledger() {
       />
     </>
   );
+}
+
+/** Why units came or went without a file: an operator's own words, or ours. */
+function reasonOf({ source, remark }: EntryOut): string {
+  return (source === "MANUAL_ADJUST" && remark) || wordFor(usageTexts, source);
 }
