@@ -294,6 +294,24 @@ def test_xmp_stays(tmp_path: Path, name: str) -> None:
         assert written.info["xmp"] == xmp
 
 
+@pytest.mark.parametrize(
+    "link",
+    [
+        b'<rdf:Description dcterms:provenance="self#jumbf=/c2pa/urn:uuid:1" dc:format="image/jpeg"/>',
+        b'<rdf:Description dc:format="image/jpeg"><dcterms:provenance>https://x.example/m</dcterms:provenance></rdf:Description>',
+    ],
+)
+def test_no_link_to_dropped_content_credentials_stays(link: bytes, tmp_path: Path) -> None:
+    source, target = tmp_path / "photo.jpg", tmp_path / "clean.jpg"
+    xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF>%b</rdf:RDF></x:xmpmeta>' % link
+    Image.new("RGB", (64, 48), (200, 30, 30)).save(source, xmp=xmp)
+    pixels, original = formats.read(str(source))
+    formats.write(pixels, original, str(target), "JPEG")
+    with Image.open(target) as written:
+        assert b"provenance" not in written.info["xmp"]
+        assert b'dc:format="image/jpeg"' in written.info["xmp"]
+
+
 def test_content_credentials_are_dropped_with_a_warning(tmp_path: Path) -> None:
     source = tmp_path / "photo.png"
     Image.new("RGB", (8, 8)).save(source)

@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,6 +13,10 @@ from headrace.removal.paths import KINDS
 
 _STRIP_ROWS = 512
 _PNG_XMP = "XML:com.adobe.xmp"
+_PROVENANCE = re.compile(
+    rb"""\s+dcterms:provenance\s*=\s*("[^"]*"|'[^']*')|<dcterms:provenance\b[^>]*(/>|>.*?</dcterms:provenance>)""",
+    re.DOTALL,
+)
 _SHALLOW = "more than 8 bits a colour become 8"
 _GREY = ("1", "L", "LA", "La")
 _PROFILED_OTHERWISE = ("CMYK", "LAB")
@@ -67,6 +72,8 @@ def read(source: str) -> tuple[Any, Original]:
         original.source, original.stored_exif = source, _exif(opened, but=_LAYOUT - {_ORIENTATION_TAG})
         ImageOps.exif_transpose(opened, in_place=True)
         original.kept = _kept(opened)
+        if "xmp" in original.kept:
+            original.kept["xmp"] = _without_provenance(original.kept["xmp"])
         original.transparency = _transparency(opened)
         picture = _pixels(opened, _to_rgb(opened, original))
     opened.close()  # leaving it closes the file alone; its pixels are a hundred megabytes for every 25 million
@@ -167,6 +174,11 @@ def _with_xmp(xmp: bytes) -> Any:
     notes = PngInfo()
     notes.add_itxt(_PNG_XMP, xmp.decode("utf-8", "replace"))
     return notes
+
+
+def _without_provenance(xmp: bytes) -> bytes:
+    """XMP without the link to Content Credentials, which do not fit a changed picture."""
+    return _PROVENANCE.sub(b"", xmp)
 
 
 def _has_credentials(source: str) -> bool:
