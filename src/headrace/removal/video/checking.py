@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headrace.removal.images.views import detection
 from headrace.removal.order import Order
 from headrace.removal.report import Check
-from headrace.removal.video import moving_marks, rotation, solving, static_marks
+from headrace.removal.video import moving_marks, rotation, scrolling, solving, static_marks
 from headrace.removal.video.clip_removal import Remover
 from headrace.removal.video.marks_file import Mark, rested
 from headrace.removal.video.model import Kind, Placed
@@ -124,10 +124,9 @@ def check(
         again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED_RATIO))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
-    if reason is None and not order.has_place:
-        jumps = [each for each in chosen if each.candidate.kind is Kind.PARTLY]
-        if any(_elsewhere(each, chosen, samples, source, lambda: heed(_DECODED_RATIO)) for each in jumps):
-            reason, remains, held_back = "The mark is in other places, too, and was not taken off there.", True, True
+    if reason is None:
+        reason = _elsewhere_left(order, source, samples, result, chosen, lambda: heed(_DECODED_RATIO))
+        remains = held_back = reason is not None
     changed = sum(each.changed for each in remover.erasers)
     return Check(
         reason is None,
@@ -275,6 +274,20 @@ def _lasting(mark: Mark, path: Path, originals: list[Sample], source: Facts, res
     if min(len(after), mark.candidate.backgrounds) < solving.MIN_PERSISTING_BACKGROUNDS:
         return 0.0
     return solving.lasting(before, after, (shown.layout, cleaned.layout), mark.box, mark.matte.loose)
+
+
+def _elsewhere_left(
+    order: Order, source: Facts, samples: list[Sample], result: Result, chosen: list[Mark], heed: Callable[[], object]
+) -> str | None:
+    """Why a mark is not gone that is whole where it was taken off: it is in other places, or is longer."""
+    jumps = [each for each in chosen if each.candidate.kind in (Kind.PARTLY, Kind.FADING)]
+    if not order.has_place and any(_elsewhere(each, chosen, samples, source, heed) for each in jumps):
+        return "The mark is in other places, too, and was not taken off there."
+    if any(
+        scrolling.is_left(each, source, samples, result.facts, result.samples, order.threads, heed) for each in chosen
+    ):
+        return "Parts of the text that scrolls through the clip are still there."
+    return None
 
 
 def _elsewhere(mark: Mark, chosen: list[Mark], samples: list[Sample], facts: Facts, heed: Callable[[], object]) -> bool:

@@ -25,7 +25,7 @@ def overlay(facts: Facts, samples: list[Sample], candidates: Sequence[Candidate]
         return sum(any(a <= each.seconds < b for a, b in candidate.seconds) for candidate in candidates)
 
     best = max(samples, key=shown_in)
-    picture = _upright(facts, best).copy()
+    picture = upright(facts, best).copy()
     for each in candidates:
         left, top, width, height = map(int, each.box)
         colour = _CERTAIN_RGB if each.certain else _DOUBTFUL_RGB
@@ -40,11 +40,12 @@ def compare(facts: Facts, samples: list[Sample], cleaned: Facts, after: list[Sam
     for number in range(min(MAX_COMPARED_FRAMES, len(after))):
         other = after[round(number * (len(after) - 1) / max(1, MAX_COMPARED_FRAMES - 1))]
         one = min(samples, key=lambda each: abs(each.seconds - other.seconds))
-        pairs.append(np.hstack([_small(_upright(facts, one)), _small(_upright(cleaned, other))]))
+        pairs.append(np.hstack([_small(upright(facts, one)), _small(upright(cleaned, other))]))
     Image.fromarray(np.vstack(pairs)).save(target, "PNG")
 
 
-def _upright(facts: Facts, each: Sample) -> NDArray[np.uint8]:
+def upright(facts: Facts, each: Sample) -> NDArray[np.uint8]:
+    """A frame as it is shown."""
     even = (0, facts.height - facts.height % 2, 0, facts.width - facts.width % 2)
     return rotation.shown(rgb_of(each.crop(facts.layout, even), full=facts.layout.full), facts)  # type: ignore[return-value]
 

@@ -12,6 +12,7 @@ from headrace.removal.order import FailureCode, Names, Order, Progress, StageOrd
 from headrace.removal.previews import write_preview
 from headrace.removal.report import Check, Report, Verdict, require_known
 from headrace.removal.video import attempts, marks_file, previews
+from headrace.removal.video.label_texts import with_label_texts
 from headrace.removal.video.marks_file import Mark
 from headrace.removal.video.previews import MAX_COMPARED_FRAMES
 from headrace.removal.video.probing import probe
@@ -33,7 +34,7 @@ def detect(order: StageOrder, progress: Progress) -> Report:
     found = order.memory["survey"] = survey(wanted, progress)
     if not order.whole:
         marks_file.save(found.marks, order.path(Names.MARKS))
-    candidates = tuple(each.candidate for each in found.marks)
+    candidates = with_label_texts(found.facts, found.samples, tuple(each.candidate for each in found.marks))
     if wanted.overlay is not None:
         previews.overlay(found.facts, found.samples, candidates, wanted.overlay)
     progress(100)
