@@ -69,6 +69,28 @@ def _words(canvas: Canvas, unit: float) -> None:
     canvas.drawCentredString(0, -28 * unit, "CONFIDENTIAL")
 
 
+def _capitals(word: str, font: str, shade: float, alpha: float) -> Callable[[Canvas, float], None]:
+    """A word in capitals, whose letters are the widest of these fonts."""
+
+    def draw(canvas: Canvas, unit: float) -> None:
+        canvas.rotate(45)
+        canvas.setFillGray(shade, alpha)
+        canvas.setFont(font, 120 * unit)
+        canvas.drawCentredString(0, -40 * unit, word)
+
+    return draw
+
+
+def _foot_line(canvas: Canvas, unit: float) -> None:
+    """Who bought this copy, in the margin of each page."""
+    canvas.setFont("Helvetica", 9 * unit)
+    canvas.drawCentredString(0, -_margin(canvas) + 14 * unit, "Licensed to jane@example.org, order 4711")
+
+
+def _margin(canvas: Canvas) -> float:
+    return float(canvas._pagesize[1]) / 2  # from the middle, where drawing begins
+
+
 def _name(canvas: Canvas, unit: float) -> None:
     """Words that only this one has, pale and opaque."""
     canvas.rotate(32)
@@ -146,6 +168,40 @@ def _layer(clean: Path, marked: Path, folder: Path) -> None:
         pdf.save(marked)
 
 
+def _artifact(clean: Path, marked: Path, folder: Path) -> None:
+    """As pdfcpu: an artifact that is called a watermark, around a form with a layer of another name."""
+    stamp = _stamp(folder / "stamp.pdf", _size(clean), _capitals("DRAFT", "Helvetica", 0.5, 0.4))
+    with pikepdf.open(clean) as pdf, pikepdf.open(stamp) as other:
+        group = pdf.make_indirect(Dictionary(Type=Name.OCG, Name="Background"))
+        pdf.Root.OCProperties = Dictionary(OCGs=Array([group]), D=Dictionary(Order=Array([group]), ON=Array([group])))
+        form = pdf.copy_foreign(other.pages[0].as_form_xobject())
+        form.OC = group
+        for page in pdf.pages:
+            name = page.add_resource(form, Name.XObject)
+            page.contents_add(b"q /Artifact <</Type /Pagination /Subtype /Watermark>> BDC %b Do EMC Q" % bytes(name),
+                              prepend=True)  # fmt: skip
+        pdf.save(marked)
+
+
+def _direct(colour: bytes, font: str) -> Marking:
+    """Words in the page's own instructions with a font of the standard 14, as pdf-lib and iText write them."""
+
+    def mark(clean: Path, marked: Path, _: Path) -> None:
+        width, height = _size(clean)
+        with pikepdf.open(clean) as pdf:
+            face = pdf.make_indirect(Dictionary(Type=Name.Font, Subtype=Name.Type1, BaseFont=Name(font)))
+            shade = pdf.make_indirect(Dictionary(Type=Name.ExtGState, ca=0.3, CA=0.3))
+            words = b"q %b gs %b BT %b 90 Tf 0.7071 0.7071 -0.7071 0.7071 %d %d Tm (SAMPLE) Tj ET Q"
+            for page in pdf.pages:
+                page.contents_coalesce()
+                page.contents_add(b"q", prepend=True)
+                names = page.add_resource(face, Name.Font), page.add_resource(shade, Name.ExtGState)
+                page.contents_add(b"Q " + words % (bytes(names[1]), colour, bytes(names[0]), width / 4, height / 3))
+            pdf.save(marked)
+
+    return mark
+
+
 def _nested(clean: Path, marked: Path, folder: Path) -> None:
     """A form in a form in a form, as programs leave it that stamp what was stamped before."""
     stamp = _stamp(folder / "stamp.pdf", _size(clean), _words)
@@ -189,6 +245,13 @@ KINDS: dict[str, Marking] = {
     "layer": _layer,
     "nested forms": _nested,
     "annotation": _annotation,
+    "capitals, Helvetica-Bold": _by_qpdf("overlay", _capitals("DRAFT", "Helvetica-Bold", 0.6, 1)),
+    "capitals, Times-Bold": _by_qpdf("overlay", _capitals("SAMPLE", "Times-Bold", 0.4, 0.3)),
+    "capitals, Courier-Bold": _by_qpdf("underlay", _capitals("COPY", "Courier-Bold", 0.8, 1)),
+    "artifact around a layer": _artifact,
+    "pdf-lib words": _direct(b"0.8 0.1 0.1 rg", "/Helvetica-Bold"),
+    "iText words": _direct(b"0.6 g", "/Helvetica"),
+    "foot line": _by_qpdf("overlay", _foot_line),
 }
 
 
@@ -340,6 +403,10 @@ def main() -> None:
             "marked_same_pixels": sum(each.worst < 0.05 for each in gone),
             "marked_all_kept": sum(each.kept for each in gone),
             "marked_worst": max((each.worst for each in gone), default=0.0),
+            # Removed, or asked about with the mark in the list.
+            "documents_gone": round(sum(each.outcome.startswith(("changed", "asks")) for each in outcomes)
+                                    / max(len(outcomes), 1), 4),
+            "documents_exact": round(sum(each.worst < 0.05 and each.kept for each in gone) / max(len(gone), 1), 4),
         }))  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def judge(traits: Traits) -> Judgement:
         return Judgement(_NAMED_SCORE, Evidence.NAMED, ("the file calls it a watermark",))
     words = watermark_words(traits.text)
     if words is Words.LICENCE:
-        words = Words.TRIAL if traits.in_margin and traits.pages > 1 else Words.PART
+        words = Words.TRIAL if traits.in_margin and (traits.pages > 1 or traits.of_pages == 1) else Words.PART
     if traits.text and len(traits.text.replace(" ", "")) < _MIN_LETTERS:
         traits = replace(traits, plain_shape=True)  # a sign on a map or in a formula
     weighed = [(weight, reason) for weight, reason in _rules(traits, words) if weight]

@@ -15,6 +15,7 @@ from headrace.removal.documents.words import Words, watermark_words
 
 _MAX_ENTRIES = 200_000
 _MIN_SCANNED_RATIO = 0.85  # of the page is one picture
+_TELLING_WORDS = (Words.ALL, Words.TRIAL, Words.LICENCE)  # worth a look even once
 _MIN_SEEN_RATIO = 0.01  # what covers less is text for machines
 
 
@@ -83,7 +84,7 @@ def _stands_out(each: Placed) -> bool:
         return True
     seen = Traits(angle=angle_of(each.quad), alpha=each.alpha)
     if drawing.kind is Kind.TEXT:
-        return seen.slanted or seen.transparent or watermark_words(drawing.text) is Words.ALL
+        return seen.slanted or seen.transparent or watermark_words(drawing.text) in _TELLING_WORDS
     if drawing.form is not None and drawing.form.drawings:
         return all(inner.alpha * each.alpha <= MAX_TRANSPARENT_ALPHA for inner in drawing.form.drawings)
     return drawing.soft or (seen.transparent and drawing.kind is Kind.PICTURE)

@@ -123,7 +123,7 @@ def roughness(picture: Plane, hidden: Mask) -> Plane:
         cv2.blur(plane, (31, 31)) + 1e-2 * cv2.blur(plane, (95, 95)) + 1e-4 * cv2.blur(plane, (287, 287))
         for plane in (strays, outside)
     )
-    rough: Plane = np.sqrt(total / (seen + np.float32(1e-9)))
+    rough: Plane = np.sqrt(np.maximum(total, 0) / (seen + np.float32(1e-9)))
     return rough
 
 
