@@ -138,3 +138,13 @@ def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
     else:
         assert "grain" in (report.reason or "")
         assert not (tmp_path / "clean.pdf").exists()
+
+
+def test_a_page_with_a_dark_box_over_half_of_the_mark_loses_it_too(tmp_path: Path) -> None:
+    """Its outline is half there: the page kept its mark, and the result was called clean."""
+    boxed = page(9)
+    ImageDraw.Draw(boxed).rectangle((180, 330, 360, 560), fill=(80, 80, 80))
+    source = scan(tmp_path / "source.pdf", [marked(each) for each in (boxed, *map(page, range(5)))], "JPEG")
+    report = clean(source, tmp_path / "result.pdf")
+    assert report.outcome is Outcome.REMOVED, report
+    assert report.candidates[0].pages == (1, 2, 3, 4, 5, 6)

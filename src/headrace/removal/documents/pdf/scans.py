@@ -39,7 +39,7 @@ _MIN_ASPECT_RATIO = 2.5  # length to width: long enough to have an orientation
 _MAX_OUTLINE_POINTS = 2000
 _MIN_LARGE_RATIO = 0.3  # of the page's diagonal
 _MIN_LETTERING_RATIO = 2.5  # outline length to the perimeter of the box: letters have long outlines
-_MIN_OUTLINE_RATIO = 0.6  # of the common outline: a page with less does not have the mark
+_MIN_OUTLINE_RATIO = 0.25  # of the common outline: a page with less does not have the mark, one with boxes has half
 
 Level = NDArray[np.float32]
 Mask = NDArray[np.bool_]
