@@ -168,7 +168,8 @@ export default function TasksPage() {
       <CursorTable
         label={t("title")}
         listing={shown}
-        columns={columns}
+        // Nothing but done files: there is no progress, and no failure to explain.
+        columns={shown.items.every(({ status }) => status === "SUCCEEDED") ? columns.filter(isBrief) : columns}
         rowKey={(task) => task.id}
         href={(task) => `/${MEDIA.includes(task.type) ? "remove" : "tasks"}/${task.id}`}
         empty={
@@ -204,4 +205,8 @@ export default function TasksPage() {
 function nameOfType(type: string): string {
   const word = wordFor(tasksTexts, `type-${type}`);
   return word === `type-${type}` ? type : word;
+}
+
+function isBrief({ key }: Column<TaskItemOut>): boolean {
+  return key !== "progress";
 }
