@@ -62,6 +62,7 @@ export function errorWords(error: unknown): string {
   const known = wordFor(errorTexts, error.code);
   const said = error.problem.detail;
   if (known === error.code) return said ?? wordFor(errorTexts, "unknown");
+  if (error.code === "validation_failed") return known; // what the server says of it is for programs
   // The server's own sentence has the figures; it speaks English.
   return language() === "en" && said && error.status < 500 && error.status > 0 ? said : known;
 }

@@ -175,7 +175,7 @@ export const removalTexts = texts(
   {
     progress: "Progress",
     timeLeft: "about {time} left",
-    soon: "a moment left",
+    soon: "almost done",
     cancel: "Stop",
     cancelTitle: "Stop this removal?",
     cancelText: "The units held for it are returned.",
