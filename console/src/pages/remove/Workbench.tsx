@@ -185,7 +185,7 @@ function Listed({ file, regions, slides }: { file: DraftFile; regions: readonly 
             ? t("foundOne")
             : t("chosenOf", { n, of: regions.length })}
       </Text>
-      <Hint>{t("clickToSwitch")}</Hint>
+      <Hint>{t(slides ? "clickOnly" : "clickToSwitch")}</Hint>
       {regions.length > 1 && (
         <Anchor
           component="button"
