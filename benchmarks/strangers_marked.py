@@ -155,14 +155,20 @@ def _by_picture(*, magick: bool) -> Marking:
     return mark
 
 
+def _on_layer(pdf: pikepdf.Pdf, stamp: pikepdf.Page, name: str) -> pikepdf.Object:
+    """The stamp as a form on a layer of its own."""
+    group = pdf.make_indirect(Dictionary(Type=Name.OCG, Name=name))
+    pdf.Root.OCProperties = Dictionary(OCGs=Array([group]), D=Dictionary(Order=Array([group]), ON=Array([group])))
+    form = pdf.copy_foreign(stamp.as_form_xobject())
+    form.OC = group
+    return form
+
+
 def _layer(clean: Path, marked: Path, folder: Path) -> None:
     """A layer with a usual name, as drawing programs and Acrobat write one."""
     stamp = _stamp(folder / "stamp.pdf", _size(clean), _name)
     with pikepdf.open(clean) as pdf, pikepdf.open(stamp) as other:
-        group = pdf.make_indirect(Dictionary(Type=Name.OCG, Name="Watermark"))
-        pdf.Root.OCProperties = Dictionary(OCGs=Array([group]), D=Dictionary(Order=Array([group]), ON=Array([group])))
-        form = pdf.copy_foreign(other.pages[0].as_form_xobject())
-        form.OC = group
+        form = _on_layer(pdf, other.pages[0], "Watermark")
         for page in pdf.pages:
             page.add_overlay(form, None)
         pdf.save(marked)
@@ -172,10 +178,7 @@ def _artifact(clean: Path, marked: Path, folder: Path) -> None:
     """As pdfcpu: an artifact that is called a watermark, around a form with a layer of another name."""
     stamp = _stamp(folder / "stamp.pdf", _size(clean), _capitals("DRAFT", "Helvetica", 0.5, 0.4))
     with pikepdf.open(clean) as pdf, pikepdf.open(stamp) as other:
-        group = pdf.make_indirect(Dictionary(Type=Name.OCG, Name="Background"))
-        pdf.Root.OCProperties = Dictionary(OCGs=Array([group]), D=Dictionary(Order=Array([group]), ON=Array([group])))
-        form = pdf.copy_foreign(other.pages[0].as_form_xobject())
-        form.OC = group
+        form = _on_layer(pdf, other.pages[0], "Background")
         for page in pdf.pages:
             name = page.add_resource(form, Name.XObject)
             page.contents_add(b"q /Artifact <</Type /Pagination /Subtype /Watermark>> BDC %b Do EMC Q" % bytes(name),
