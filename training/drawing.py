@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as fn
 
-from training.sizes import EMBLEM_SIDE, TEXT_HEIGHT, TEXT_WIDTH
+from training.sizes import DIGITS, EMBLEM_SIDE, PHRASE, SIGNATURE, TEXT_HEIGHT, TEXT_WIDTH
 
 Floats = NDArray[np.float64]
 Tiling = tuple[NDArray[np.bool_], Floats, Floats, Floats]  # whether, across, down, shift of each row
@@ -121,7 +121,7 @@ class Lettering:
 
     def __init__(self, folder: Path, device: torch.device) -> None:
         with np.load(folder / "marks.npz") as packed:
-            widths, ink = packed["widths"], packed["ink"]
+            widths, ink, kinds = packed["widths"], packed["ink"], packed["kinds"]
         bitmaps = np.zeros((len(widths), 1, TEXT_HEIGHT, TEXT_WIDTH), np.uint8)
         ends = np.cumsum(widths.astype(np.int64) * TEXT_HEIGHT)
         for i, (end, width) in enumerate(zip(ends, widths, strict=True)):
@@ -129,9 +129,14 @@ class Lettering:
         self.widths: Floats = widths.astype(np.float64)
         self.height = TEXT_HEIGHT
         self._bitmaps = _Bitmaps(bitmaps, device)
+        every = np.arange(len(widths))
+        # Where there are none of a kind, any text will do.
+        self._of_kind = [found if len(found := every[kinds == kind]) else every for kind in (PHRASE, DIGITS, SIGNATURE)]
 
-    def any(self, count: int, dice: Dice) -> NDArray[np.int64]:
-        return dice.rng.integers(0, len(self.widths), count)
+    def any(self, count: int, dice: Dice, *, kind: int | None = None) -> NDArray[np.int64]:
+        if kind is None:
+            return dice.rng.integers(0, len(self.widths), count)
+        return dice.rng.choice(self._of_kind[kind], count)
 
     def ink(self, index: NDArray[np.int64], u: Tensor, v: Tensor, scale: Floats, dice: Dice, *,
             tiling: Tiling | None = None) -> Tensor:  # fmt: skip

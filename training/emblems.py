@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageChops, ImageDraw, ImageFilter, ImageFont
 
-from training.lettering import HAN_NAMES, NAMES, Face
+from training.lettering import HAN_NAMES, Face, invented_name
 from training.sizes import EMBLEM_SIDE
 
 _BIG = EMBLEM_SIDE * 3  # drawn three times as large and shrunk: smooth edges
@@ -44,8 +44,7 @@ def _font(faces: Sequence[Face], text: str, size: int, rng: np.random.Generator)
 
 def _text(pen: ImageDraw.ImageDraw, faces: Sequence[Face], rng: np.random.Generator, box: float, fill: Colour,
           at: tuple[float, float] = (_BIG / 2, _BIG / 2)) -> None:  # fmt: skip
-    words = HAN_NAMES if rng.random() < 0.25 else NAMES
-    text = str(rng.choice(words))
+    text = str(rng.choice(HAN_NAMES)) if rng.random() < 0.25 else invented_name(rng)
     text = text[: int(rng.integers(1, 4))] if rng.random() < 0.6 else text
     font = _font(faces, text, 100, rng)
     if font is None:
@@ -172,7 +171,8 @@ def _stamp(faces: Sequence[Face], rng: np.random.Generator) -> Image.Image:
         return image
     for r in (radius, radius - line * 2.2)[: int(rng.integers(1, 3))]:
         pen.ellipse((_BIG / 2 - r, _BIG / 2 - r, _BIG / 2 + r, _BIG / 2 + r), outline=(*ink, 255), width=line)
-    ring = "·".join(str(rng.choice(HAN_NAMES if rng.random() < 0.4 else NAMES)).upper() for _ in range(3))
+    names = (str(rng.choice(HAN_NAMES)) if rng.random() < 0.4 else invented_name(rng) for _ in range(3))
+    ring = "·".join(names).upper()
     font = _font(faces, ring, int(rng.integers(44, 70)), rng)
     if font is not None:
         span, bold, words = rng.uniform(200, 340), int(rng.integers(0, 4)), Image.new("L", (_BIG, _BIG))

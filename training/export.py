@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from training.network import Network, Planes
 from training.refiner import INPUTS, Finished, Refiner
+from training.reopen import load_weights
 
 
 def export(network: Planes | Finished, path: Path, *, halve: bool = True) -> str:
@@ -56,7 +57,7 @@ def _halve(model: onnx.ModelProto) -> None:
 
 def export_file(weights: Path, model: Path) -> str:
     """The same from a file that training wrote: a detector or a refiner."""
-    taught = torch.load(weights, map_location="cpu", weights_only=True)
+    taught = load_weights(weights)
     if "hand.head.0.bias" in taught:
         finished = Finished(Refiner())
         finished.load_state_dict(taught)

@@ -25,12 +25,17 @@ class Pupil(Protocol):
 
 class Lesson:
     tries = 3
+    ENCODER_RATE = 0.3  # of the others': its weights come from ImageNet
 
     def __init__(self, pupil: Pupil, device: torch.device) -> None:
         self._pupil, self._fast, self._tried = pupil, device.type == "cuda", 0
-        self._rate = torch.zeros((), device=device)
+        self._rate, self._encoder_rate = torch.zeros((), device=device), torch.zeros((), device=device)
         self._optimiser = torch.optim.AdamW(
-            _groups(pupil.network), lr=self._rate, betas=(0.9, 0.99), fused=self._fast, capturable=self._fast
+            _groups(pupil.network, self._rate, self._encoder_rate),
+            lr=self._rate,
+            betas=(0.9, 0.99),
+            fused=self._fast,
+            capturable=self._fast,
         )
         self._judge = torch.compile(self._judged, dynamic=False) if self._fast else self._judged
         self._recorded: torch.cuda.CUDAGraph | None = None
@@ -41,6 +46,7 @@ class Lesson:
     def learn(self, batch: tuple[Tensor, ...], rate: float) -> Tensor:
         """Learn from a batch, which must be the same tensors every time; the parts of the loss."""
         self._rate.fill_(rate)
+        self._encoder_rate.fill_(rate * self.ENCODER_RATE)
         if self._recorded is None and self._tried == self.tries:
             self._record(batch)
         if self._recorded is not None:
@@ -70,12 +76,16 @@ class Lesson:
 
     def _record(self, batch: tuple[Tensor, ...]) -> None:
         recorded = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(recorded, stream=self._stream):
+        with torch.cuda.graph(recorded, stream=self._stream, capture_error_mode="thread_local"):
             self._parts = self._once(batch)
         self._recorded = recorded
 
 
-def _groups(network: nn.Module) -> list[dict[str, Any]]:
-    kernels = [p for p in network.parameters() if p.ndim > 1]
-    others = [p for p in network.parameters() if p.ndim <= 1]
-    return [{"params": kernels, "weight_decay": 1e-3}, {"params": others, "weight_decay": 0.0}]
+def _groups(network: nn.Module, rate: Tensor, encoder_rate: Tensor) -> list[dict[str, Any]]:
+    groups = []
+    for in_encoder, its_rate in ((False, rate), (True, encoder_rate)):
+        learned = [p for name, p in network.named_parameters() if name.startswith("encoder.") == in_encoder]
+        kernels, others = [p for p in learned if p.ndim > 1], [p for p in learned if p.ndim <= 1]
+        groups.append({"params": kernels, "weight_decay": 1e-2, "lr": its_rate})
+        groups.append({"params": others, "weight_decay": 0.0, "lr": its_rate})
+    return [group for group in groups if group["params"]]

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as fn
 
-from training.network import LARGEST_ERROR, Seen
+from training.network import LARGEST_ERROR, Hints, Seen
 from training.synthesis import Batch
 
 # A pixel with less of the mark than this is as good as clean.
@@ -15,7 +15,10 @@ OPAQUE = 0.9
 RIM = 1.5
 
 NAMES = ("mask", "dice", "alpha", "colour", "restored", "ghosts", "error", "iou")
-_WEIGHTS = (2.0, 0.8, 2.5, 2.0, 6.0, 2.0, 4.0)
+_WEIGHTS = (3.0, 1.2, 2.5, 2.0, 6.0, 2.0, 4.0)
+HINT_NAMES = ("coarse_masks", "marked")
+_HINT_WEIGHTS = (0.6, 0.08)
+MIN_MARK_PIXELS = 20  # of a crop that counts as marked
 
 
 def true_mask(alpha: Tensor) -> Tensor:
@@ -44,7 +47,7 @@ def loss(batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
 
     guess = torch.sigmoid(seen.mask)
     bce = fn.binary_cross_entropy_with_logits(seen.mask, mask)
-    has_mark = (area.flatten() > 20).float()
+    has_mark = (area.flatten() > MIN_MARK_PIXELS).float()
     overlap = (2 * (guess * mask).sum((1, 2, 3)) + 50) / ((guess + mask).sum((1, 2, 3)) + 50)
     dice = ((1 - overlap) * has_mark).sum() / (has_mark.sum() + 1)
     alpha = within((seen.alpha - batch.alpha).abs())
@@ -67,3 +70,16 @@ def loss(batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
     found, there = guess > 0.5, mask > 0
     iou = (found & there).sum() / ((found | there).sum() + 1)
     return total, torch.cat([parts.detach(), iou[None]])
+
+
+def hint_loss(batch: Batch, hints: Hints) -> tuple[Tensor, Tensor]:
+    """The same for what only training asks for, in the order of HINT_NAMES."""
+    mask = true_mask(batch.alpha)
+    masks = mask.new_zeros(())
+    for guess in hints.masks:
+        truth = fn.avg_pool2d(mask, mask.shape[2] // guess.shape[2])
+        masks = masks + fn.binary_cross_entropy_with_logits(guess.float(), truth)
+    has_mark = (mask.sum((1, 2, 3)) > MIN_MARK_PIXELS).float()[:, None]
+    marked = fn.binary_cross_entropy_with_logits(hints.marked.float(), has_mark)
+    total = _HINT_WEIGHTS[0] * masks + _HINT_WEIGHTS[1] * marked
+    return total, torch.stack([masks, marked]).detach()

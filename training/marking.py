@@ -14,9 +14,10 @@ from training.effects import hues, ramps, soften_far, warm, wear
 Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
-SHARES = (0.21, 0.22, 0.17, 0.25, 0.03)
+SHARES = (0.26, 0.19, 0.1, 0.28, 0.04)
 REFINER_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the refiner has next to nothing to learn from a clean crop
 SECOND = 0.05
+DENSE_RATIO = 0.3  # of the tiled texts are small, grey and close together: internal documents, previews
 NETS = 0.15  # of the tiled texts: lines cross behind them, as on stock photographs
 
 
@@ -106,12 +107,14 @@ class Marker:
     def _lettered(self, which: Chosen, kind: Chosen, side: int) -> _Text:
         dice, rng, n, letters = self._dice, self._dice.rng, len(which), self._letters
         repeated, large = kind == 0, kind == 1
+        dense = repeated & dice.chance(DENSE_RATIO, n)
         index = letters.any(n, dice)
         height = np.where(
             repeated,
             dice.log_uniform(9, 140, n),
             np.where(large, dice.log_uniform(40, 400, n), dice.log_uniform(8, 90, n)),
         )
+        height = np.where(dense, dice.log_uniform(8, 40, n), height)
         scale = height / letters.height
         slanted = dice.sign(n) * np.where(repeated, rng.uniform(0.12, 1.1, n), rng.uniform(0.06, 0.95, n))
         straight = dice.chance(np.where(repeated, 0.2, np.where(large, 0.4, 0.92)), n)
@@ -122,19 +125,24 @@ class Marker:
         y = rng.uniform(0, 1, n) * side + reach * np.sin(angle)
         u, v = frame(side, x, y, angle, dice)
         across = letters.widths[index] * scale + height * dice.log_uniform(0.15, 4, n)
-        down = height * dice.log_uniform(0.9, 4, n)
+        down = height * np.where(dense, dice.log_uniform(1.3, 4, n), dice.log_uniform(0.9, 4, n))
         shift = across * np.where(dice.chance(0.35, n), 0, np.where(dice.chance(0.5, n), 0.5, rng.random(n)))
         tiling = (repeated, across, down, shift)
         faint = rng.random(n)
         alpha = np.where(
             repeated,
-            np.where(faint < 0.9, rng.uniform(0.15, 0.6, n), rng.uniform(0.6, 1, n)),
+            np.where(
+                faint < 0.2,
+                rng.uniform(0.07, 0.2, n),
+                np.where(faint < 0.9, rng.uniform(0.15, 0.6, n), rng.uniform(0.6, 1, n)),
+            ),
             np.where(
                 large,
                 np.where(faint < 0.82, rng.uniform(0.18, 0.75, n), np.where(faint < 0.9, rng.uniform(0.75, 1, n), 1)),
                 np.where(faint < 0.6, rng.uniform(0.25, 0.95, n), 1),
             ),
         )
+        alpha = np.where(dense, rng.uniform(0.12, 0.45, n), alpha)
         ink = letters.ink(index, u, v, scale, dice, tiling=tiling)
         weak = np.where(dice.chance(0.1, n), rng.uniform(0.4, 1.2, n), 0)
         if (weak > 0).any():
@@ -148,6 +156,7 @@ class Marker:
         colour = dice.colours(n, light=0.45)
         grey = (repeated | large) & dice.chance(0.14, n)
         colour = np.where(grey[:, None], rng.uniform(0.35, 0.75, (n, 1)) * np.ones((1, 3)), colour)
+        colour = np.where(dense[:, None], rng.uniform(0.35, 0.8, (n, 1)) * np.ones((1, 3)), colour)
         colour = np.where((kind == 2)[:, None] & dice.chance(0.15, n)[:, None], warm(n, dice), colour)
         return _Text(which, index, u, v, height, angle, tiling, alpha, colour, repeated, ink)
 

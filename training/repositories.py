@@ -14,13 +14,22 @@ def blobs(name: str, wanted: Iterable[str], mirrors: Path | None = None) -> Iter
     """
     with tempfile.TemporaryDirectory() as folder:
         place = repository(name, Path(folder), mirrors)
-        for blob in wanted:
-            command = ["git", "-C", str(place), "cat-file", "blob", blob]
-            content = subprocess.run(command, check=True, capture_output=True).stdout
-            # A blob's name is the hash of its content: what came is what was named.
-            if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() != blob:
-                raise ValueError(f"{name} holds something else as {blob}")
-            yield content
+        command = ["git", "-C", str(place), "cat-file", "--batch"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+            assert reader.stdin is not None
+            assert reader.stdout is not None
+            for blob in wanted:
+                reader.stdin.write(blob.encode() + b"\n")
+                reader.stdin.flush()
+                _, kind, length = reader.stdout.readline().split()
+                if kind != b"blob":
+                    raise ValueError(f"{name} holds no file {blob}")
+                content = reader.stdout.read(int(length))
+                reader.stdout.read(1)
+                # A blob's name is the hash of its content: what came is what was named.
+                if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest() != blob:
+                    raise ValueError(f"{name} holds something else as {blob}")
+                yield content
 
 
 def repository(name: str, folder: Path, mirrors: Path | None) -> Path:

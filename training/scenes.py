@@ -2,80 +2,122 @@
 
 import io
 import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image
 from torch import Tensor
 from torch.nn import functional as fn
 
-from training.drawing import Dice, Lettering, at_each, frame, soften
+from training.drawing import Dice, Floats, Lettering, at_each, frame, soften
 
-# Down to a fifth: a crop must also hold whole scenes, with their repetitions, discs and lattices, or the network takes
-# the first cups, windows or suns it sees for marks.
-LEVELS = (1.0, 0.84, 0.7, 0.59, 0.5, 0.42, 0.35, 0.28, 0.22)
-_SMALLEST = 160
 WITH_TEXT = ("screen", "text")  # roles of pictures that carry text or graphics of their own
+WITH_TEXT_RATIO = 0.33  # of the crops
+MIN_SIDE = 96  # smaller pictures are passed over
+WHOLE_RATIO = 0.22  # of the crops are whole pictures, squeezed into the square
+# Picture pixels for one crop pixel: below 1 the picture is enlarged.
+SCALES = (0.42, 1.15)
+MAX_STEP = 1.75  # larger steps are taken on the copy of half the size
+BARRED_RATIO = 0.05  # of the crops have bars at their borders
 
 
 class Photographs:
-    """Every photograph in several sizes, on the device, to take crops from.
+    """Every picture at full and half size, on the device, to take crops of any scale from.
 
-    The eye sees marks better where it was taught, and a refiner that learned there would trust it too much: each has
-    photographs of its own.
+    The detector sees marks better where it was taught, and a refiner that learned there would trust it too much: each
+    has photographs of its own.
     """
 
     def __init__(
         self, folder: Path, device: torch.device, *, for_refiner: bool = False, limit: int | None = None
     ) -> None:
         self._device = device
-        packed = (folder / "photographs.bin").read_bytes()
-        pixels: list[Tensor] = []
-        rows: list[tuple[float, int, int, int, bool]] = []  # weight, offset, height, width, text of its own
-        offset = 0
-        listed = json.loads((folder / "photographs.json").read_text())
-        chosen = [entry for entry in listed if (entry["role"] == "refiner") == for_refiner][:limit]
+        chosen = [
+            (entry, content) for entry, content in _packed(folder) if (entry["role"] == "refiner") == for_refiner
+        ][:limit]
         if not chosen:
             raise ValueError(
                 f"{folder} holds no photographs for the {'refiner' if for_refiner else 'eye'}: pack it anew"
             )
-        for entry in chosen:
-            start = entry["offset"]
-            whole = _decoded(packed[start : start + entry["length"]]).to(device)[None].float()
-            for size in _sizes(whole.shape[2], whole.shape[3]):
-                level = fn.interpolate(whole, size=size, mode="bilinear", antialias=True, align_corners=False)
-                level = level.round().clamp(0, 255).byte()[0].permute(1, 2, 0).reshape(-1, 3)
-                rows.append((entry["weight"] / len(LEVELS), offset, *size, entry["role"] in WITH_TEXT))
-                offset += len(level)
-                pixels.append(level)
+        with ThreadPoolExecutor() as pool:
+            pictures = list(pool.map(_decoded, (content for _, content in chosen)))
+        pixels: list[Tensor] = []
+        rows: list[tuple[float, ...]] = []  # weight, text of its own; offset, height, width of both copies
+        offset = 0
+        for (entry, _), picture in zip(chosen, pictures, strict=True):
+            height, width = picture.shape[1:]
+            if min(height, width) < MIN_SIDE:
+                continue
+            whole = picture.to(device)
+            half = fn.interpolate(
+                whole[None].float(),
+                size=(height // 2, width // 2),
+                mode="bilinear",
+                antialias=True,
+                align_corners=False,
+            )
+            half = half.round().clamp(0, 255).byte()[0]
+            places: list[int] = []
+            for copy in (whole, half):
+                places += [offset, *copy.shape[1:]]
+                offset += copy.shape[1] * copy.shape[2]
+                pixels.append(copy.permute(1, 2, 0).reshape(-1, 3))
+            rows.append((entry["weight"], entry["role"] in WITH_TEXT, *places))
         self._pixels = torch.cat(pixels)
         self._rows = np.array(rows)
+        self._chances = _chances(self._rows[:, 0], self._rows[:, 1] > 0)
 
     def crops(self, count: int, side: int, dice: Dice) -> tuple[Tensor, NDArray[np.bool_]]:
         """Crops, and which of them are of pictures with text of their own."""
-        rows = self._rows
-        # What is much smaller than the crop would be mirrored into a kaleidoscope.
-        weight = rows[:, 0] * np.where(rows[:, 2:4].min(1) < 0.85 * side, 0.1, 1)
-        chosen = rows[dice.rng.choice(len(rows), count, p=weight / weight.sum())]
-        offset, height, width = (chosen[:, i].astype(np.int64) for i in (1, 2, 3))
-        # What is smaller than the crop goes on mirrored.
-        top, left = (
-            (dice.rng.random(count) * np.where(length >= side, length - side + 1, 2 * length)).astype(np.int64)
-            for length in (height, width)
+        rng = dice.rng
+        rows = self._rows[rng.choice(len(self._rows), count, p=self._chances)]
+        with_text = rows[:, 1] > 0
+        height, width = rows[:, 3], rows[:, 4]
+        # A crop is never larger than its picture, which would have to be mirrored into a kaleidoscope.
+        most = np.minimum(SCALES[1], np.minimum(height, width) / side)
+        step = np.exp(rng.uniform(np.log(np.minimum(SCALES[0], 0.9 * most)), np.log(most)))
+        whole = dice.chance(WHOLE_RATIO, count)
+        step_y, step_x = np.where(whole, height / side, step), np.where(whole, width / side, step)
+        reduced = np.maximum(step_y, step_x) > MAX_STEP
+        offset, high, wide = (np.where(reduced, rows[:, 5 + i], rows[:, 2 + i]) for i in range(3))
+        step_y, step_x = step_y * high / height, step_x * wide / width
+        top = rng.random(count) * np.maximum(0, high - step_y * side)
+        left = rng.random(count) * np.maximum(0, wide - step_x * side)
+        upside, mirrored, turned = (
+            self._each(dice.chance(np.where(with_text, rare, usual), count)) > 0
+            for rare, usual in ((0.04, 0.12), (0.12, 0.5), (0.1, 0.15))
         )
+        along = torch.arange(side, device=self._device).view(1, side) + 0.5
+        y = self._each(top) + torch.where(upside, side - along, along) * self._each(step_y) - 0.5
+        x = self._each(left) + torch.where(mirrored, side - along, along) * self._each(step_x) - 0.5
+        picture = self._sampled(offset, high, wide, y, x)
+        picture = torch.where(turned.view(-1, 1, 1, 1), picture.transpose(2, 3), picture)
+        return _barred(self._developed(picture.contiguous(), dice), dice), with_text
 
-        def each(values: NDArray[np.int64] | NDArray[np.bool_]) -> Tensor:
-            return torch.from_numpy(values).to(self._device).view(-1, 1)
+    def _each(self, values: Any) -> Tensor:
+        return torch.from_numpy(np.ascontiguousarray(values, np.float32)).to(self._device).view(-1, 1)
 
-        along = torch.arange(side, device=self._device).view(1, side)
-        turned, upside, mirrored = (each(dice.chance(p, count)) for p in (0.3, 0.15, 0.5))
-        y = _mirrored(each(top) + torch.where(upside, side - 1 - along, along), each(height)) * each(width)
-        x = _mirrored(each(left) + torch.where(mirrored, side - 1 - along, along), each(width))
-        down, across = torch.where(turned, x, y) + each(offset), torch.where(turned, y, x)
-        index = down[:, :, None] + across[:, None, :]
-        picture = self._developed(self._pixels[index].permute(0, 3, 1, 2).float() / 255, dice)
-        return picture, chosen[:, 4] > 0
+    def _sampled(self, offset: Floats, high: Floats, wide: Floats, y: Tensor, x: Tensor) -> Tensor:
+        """Bilinear samples of the copies that begin at the offsets, on grids of rows and columns: N 3 H W."""
+        y = torch.minimum(y.clamp(min=0), self._each(high) - 1.001)
+        x = torch.minimum(x.clamp(min=0), self._each(wide) - 1.001)
+        row, column = y.floor(), x.floor()
+        down, across = (y - row)[:, :, None, None], (x - column)[:, None, :, None]
+        start = torch.from_numpy(offset.astype(np.int64)).to(self._device).view(-1, 1)
+        stride = torch.from_numpy(wide.astype(np.int64)).to(self._device).view(-1, 1)
+
+        def at(below: int, beside: int) -> Tensor:
+            index = (start + (row.long() + below) * stride)[:, :, None] + (column.long() + beside)[:, None, :]
+            return self._pixels[index].float()
+
+        upper = at(0, 0) * (1 - across) + at(0, 1) * across
+        lower = at(1, 0) * (1 - across) + at(1, 1) * across
+        return (upper * (1 - down) + lower * down).permute(0, 3, 1, 2) / 255
 
     def _developed(self, picture: Tensor, dice: Dice) -> Tensor:
         """Other exposures, colours and grains of the same photograph."""
@@ -100,33 +142,49 @@ class Photographs:
         return (picture + torch.randn_like(picture) * dice.column(grain)).clamp(0, 1)
 
 
-def _mirrored(position: Tensor, length: Tensor) -> Tensor:
-    position = position % (2 * length)
-    return torch.minimum(position, 2 * length - 1 - position)
+def _packed(folder: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Every packed picture with what is listed of it."""
+    for listing in sorted(folder.glob("photographs*.json")):
+        packed = listing.with_suffix(".bin").read_bytes()
+        for entry in json.loads(listing.read_text()):
+            yield entry, packed[entry["offset"] : entry["offset"] + entry["length"]]
 
 
-def _decoded(jpeg: bytes) -> Tensor:
-    """The picture as 3 H W; a machine for training may have Pillow or torchvision."""
-    try:
-        from PIL import Image
-    except ImportError:
-        from torchvision.io import decode_jpeg
+def _chances(weights: Floats, with_text: NDArray[np.bool_]) -> Floats:
+    """How likely each picture is chosen, so that WITH_TEXT_RATIO of the crops have text of their own."""
+    if with_text.any() and not with_text.all():
+        share = WITH_TEXT_RATIO / (1 - WITH_TEXT_RATIO) * weights[~with_text].sum() / weights[with_text].sum()
+        weights = np.where(with_text, weights * share, weights)
+    return np.asarray(weights / weights.sum())
 
-        decoded: Tensor = decode_jpeg(torch.frombuffer(bytearray(jpeg), dtype=torch.uint8))
-        return decoded
-    with Image.open(io.BytesIO(jpeg)) as opened:
+
+def _barred(pictures: Tensor, dice: Dice) -> Tensor:
+    """Some pictures with bars or a frame at their borders, in one colour or a blurred copy: they are no mark."""
+    rng, side = dice.rng, pictures.shape[2]
+    for i in np.nonzero(dice.chance(BARRED_RATIO, len(pictures)))[0]:
+        bar = int(side * rng.uniform(0.03, 0.25))
+        copy, kind = pictures[i], rng.random()
+        if kind < 0.25:
+            small = fn.avg_pool2d(copy[None], side // 16)
+            ground = fn.interpolate(small, size=(side, side), mode="bicubic", align_corners=False)[0].clamp(0, 1)
+        else:
+            level = 0.0 if kind < 0.6 else 1.0 if kind < 0.85 else rng.random()
+            ground = torch.full_like(copy, level)
+        edges = ((True, False), (False, True), (True, True))[int(rng.choice(3, p=(0.5, 0.35, 0.15)))]
+        rows, columns = (slice(bar, side - bar) if barred else slice(None) for barred in edges)
+        framed = ground.clone()
+        framed[:, rows, columns] = copy[:, rows, columns]
+        pictures[i] = framed
+    return pictures
+
+
+def _decoded(content: bytes) -> Tensor:
+    """The picture as 3 H W."""
+    with Image.open(io.BytesIO(content)) as opened:
         return torch.from_numpy(np.array(opened.convert("RGB"))).permute(2, 0, 1)
 
 
-def _sizes(height: int, width: int) -> list[tuple[int, int]]:
-    short = min(height, width)
-    factors = [f for f in LEVELS if short * f >= _SMALLEST]
-    # What is small is also enlarged, so that large crops see it.
-    factors += [f for f in (720 / short, 1100 / short) if 1.05 < f < 2.2]
-    return [(round(height * f), round(width * f)) for f in factors or [_SMALLEST / short]]
-
-
-def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.12) -> Tensor:
+def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.16) -> Tensor:
     """Some of the scenes with a sign, a cover or a screen in them: text seen by the camera, so it must stay.
 
     What tells it from a mark: it is seen from the side, lit, softened by the lens and grainy, ground and all.

@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional as fn
 
+from training.compound import CompoundMarker
 from training.compression import Jpeg
 from training.drawing import Dice, Emblems, Lettering, soften
-from training.marking import REFINER_SHARES, SHARES, Marker
+from training.marking import REFINER_SHARES, SHARES
 from training.scenes import Photographs, put_up_signs
 
 # How many crops of pictures with text of their own stay clean: a mark on a page is a mark, too.
-SPARED = 0.7
+SPARED = 0.75
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Synthesis:
         self.dice = Dice(seed, device)
         self._photographs = Photographs(folder, device, for_refiner=for_refiner, limit=limit)
         self._letters = Lettering(folder, device)
-        self._marker = Marker(
+        self._marker = CompoundMarker(
             self._letters, Emblems(folder, device), self.dice, REFINER_SHARES if for_refiner else SHARES
         )
         self._jpeg = Jpeg(device)

