@@ -40,7 +40,7 @@ _DOUBTFUL_MESSAGE = (
     "Needs review: what may be a mark is too doubtful, score {:.2f}. If it is one, say where it is (--box) or take off "
     "what is less certain (--least-score)."
 )
-_MIN_CONFIDENCE_SCORE = 0.1  # results of less confidence are bad: handed out only if confirmed
+_MIN_CONFIDENCE_SCORE = 0.2  # results of less confidence are bad: handed out only if confirmed
 _POOR_MESSAGE = (
     "Needs review: taking this off would most likely give a poor result (confidence {:.2f}). If it is a mark, say so "
     "(--only or --box), or draw it (--mask)."
