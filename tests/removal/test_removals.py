@@ -69,7 +69,9 @@ async def test_each_media_type_from_upload_to_download(  # W-03, W-04, W-05, W-0
         assert (quote["units"], quote["enough"]) == (units, True)
         removal = await service.clean(asset_id)
         assert (removal["status"], removal["error_code"], removal["media_type"]) == ("SUCCEEDED", None, media), removal
-        assert (removal["progress"], removal["units"], len(removal["candidates"])) == (100, units, 1)
+        # Of documents the text or the picture in the margin is listed as well, and stays.
+        listed = 2 if media in ("PDF", "PPT") else 1
+        assert (removal["progress"], removal["units"], len(removal["candidates"])) == (100, units, listed)
         assert await service.steps(removal["id"]) == DONE
         assert await service.ledger(removal["id"]) == [("HELD", units), ("COMMITTED", units)]
         about = (await service.world.send("GET", f"/v1/tasks/{removal['id']}/result")).json()
@@ -265,7 +267,9 @@ async def test_a_poor_result_is_seen_before_it_is_bought(service: Service, tmp_p
 async def test_a_result_that_is_worth_a_look_is_handed_out_and_charged(  # W-08
     service: Service, tmp_path: Path, marked: Picture
 ) -> None:
-    Image.fromarray(marked).save(tmp_path / "hills.png")  # two specks of the word stay
+    # Grain over the mark: some of its outline stays.
+    grain = np.random.default_rng(5).normal(0, 5, marked.shape[:2])[..., None]
+    Image.fromarray(np.clip(marked + grain, 0, 255).astype(np.uint8)).save(tmp_path / "hills.png")
     removal = await service.clean(await service.upload(tmp_path / "hills.png"))
     assert (removal["status"], removal["held_back"]) == ("SUCCEEDED", False), removal
     result = (await service.world.send("GET", f"/v1/tasks/{removal['id']}/result")).json()

@@ -32,7 +32,7 @@ _GRAIN_SIDE_PX = 15  # grain is compared over squares
 _SOURCE_MARGIN_PX = 8  # what is nearer to the mark has some of it
 # How far from a pixel its grain may come, and from where.
 _SHIFTS_PX = (24, 40, 64, 96, 144, 208)
-_SHIFT_DIRECTIONS = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1))
+_NEIGHBOUR_STEPS_PX = ((-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1), (-1, 1), (1, -1))
 
 
 def lies_on_smooth_ground(picture: Picture, loose: Mask) -> bool:
@@ -104,7 +104,7 @@ def _copied_grain(picture: Plane, loose: Mask, rough: Plane) -> Plane | None:
     copied = np.zeros_like(picture)
     rows, columns = np.nonzero(loose & smooth)
     for reach in _SHIFTS_PX:
-        for down, across in _SHIFT_DIRECTIONS:
+        for down, across in _NEIGHBOUR_STEPS_PX:
             y, x = rows + reach * down, columns + reach * across
             found = (y >= 0) & (y < loose.shape[0]) & (x >= 0) & (x < loose.shape[1])
             found[found] = source[y[found], x[found]]
