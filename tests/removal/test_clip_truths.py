@@ -1,5 +1,6 @@
 """What a clip's result is held to: labels of AI content stay, and text that scrolls is gone whole."""
 
+import tracemalloc
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from headrace.removal.images import reading
 from headrace.removal.report import Box, Candidate
-from headrace.removal.video import scrolling
+from headrace.removal.video import label_texts, scrolling
 from headrace.removal.video.label_texts import with_label_texts
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import Sample, sample
@@ -53,6 +54,29 @@ def test_a_clip_s_label_of_ai_content_is_read(turned: int, tmp_path: Path) -> No
         facts, samples = sampled(written(tmp_path / f"{text}.mp4", text, turned=turned))
         (candidate,) = with_label_texts(facts, samples, found)
         assert (candidate.text is not None) is read
+
+
+def test_of_each_frame_only_the_label_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twelve whole frames of an 8K clip, and their mean, would take 3.4 GB of the child's eight."""
+    frame = np.zeros((1000, 2000, 3), np.uint8)
+    read: list[tuple[tuple[int, ...], Box]] = []
+
+    def read_line(picture: np.ndarray[Any, Any], box: Box) -> tuple[str, ...]:
+        read.append((picture.shape, box))
+        return ()
+
+    monkeypatch.setattr(reading, "is_available", lambda: True)
+    monkeypatch.setattr(reading, "read_line", read_line)
+    monkeypatch.setattr(label_texts, "upright", lambda *_: frame.copy())
+    samples: Any = [SimpleNamespace(seconds=float(at)) for at in range(20)]
+    facts: Any = None
+    tracemalloc.start()
+    try:
+        with_label_texts(facts, samples, (Candidate(1, "fixed", "text", 0.9, True, LINE, seconds=((0.0, 20.0),)),))
+        assert tracemalloc.get_traced_memory()[1] < 2 * frame.nbytes
+    finally:
+        tracemalloc.stop()
+    assert read == [((78, 242, 3), Box(26, 26, 190, 26))] * 4
 
 
 def test_text_that_still_scrolls_through_the_result_is_seen() -> None:  # W-08

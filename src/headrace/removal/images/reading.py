@@ -29,9 +29,14 @@ def is_available() -> bool:
     return weights.READER.file.is_file() and weights.CHARACTERS.file.is_file()
 
 
+def is_line(box: Box) -> bool:
+    """Whether a line of text fits the shape of this box."""
+    return _MIN_LINE_ASPECT <= box.width / max(1, box.height) <= _MAX_LINE_ASPECT
+
+
 def read_line(picture: Picture, box: Box) -> tuple[str, ...]:
     """What is read in this box, in several ways; empty where no line of text fits its shape."""
-    if not _MIN_LINE_ASPECT <= box.width / max(1, box.height) <= _MAX_LINE_ASPECT:
+    if not is_line(box):
         return ()
     crops = [crop for ratio in _MARGINS_TO_HEIGHT_RATIO if (crop := _crop(picture, box, ratio)).size]
     return tuple(_recognize(each) for crop in crops for each in (crop, _stretched(crop)))
