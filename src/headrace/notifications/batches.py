@@ -36,6 +36,7 @@ class EndedBatch:
         )
 
 
+# Relays insert the same batches in the same order: two that have two ends in common would deadlock otherwise.
 ENDED_BATCHES = """
 SELECT removal.batch_id, removal.user_id, count(*) AS total,
   count(*) FILTER (WHERE task.status = 'SUCCEEDED') AS succeeded,
@@ -46,6 +47,7 @@ FROM headrace.removals AS removal JOIN headrace.tasks AS task ON task.id = remov
 WHERE removal.batch_id = ANY ($1)
 GROUP BY removal.batch_id, removal.user_id
 HAVING bool_and(task.status IN ('SUCCEEDED', 'FAILED', 'CANCELED'))
+ORDER BY removal.batch_id, removal.user_id
 """
 
 
