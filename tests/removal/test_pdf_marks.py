@@ -79,6 +79,15 @@ def test_what_is_in_the_margin_of_each_page_is_listed_and_goes_when_named(
         assert same(original, result)
 
 
+def test_a_box_around_a_mark_leaves_the_letterhead_that_it_touches(tmp_path: Path) -> None:
+    """A box over the whole page took off the letterhead as well, and the result was called clean."""
+    original, marked = clean_pdf(tmp_path / "clean.pdf", 3), clean_pdf(tmp_path / "marked.pdf", 3, words)
+    report, result = clean(marked, mode="MANUAL", hints=(Hint(boxes=((0, 0, 595, 842),)),))
+    assert len(report.candidates) > len(report.suspects) == 1
+    assert report.outcome is Outcome.REMOVED
+    assert same(original, result)
+
+
 @pytest.mark.parametrize("subtype", [Name.Stamp, Name.FreeText])
 def test_a_stamp_is_listed_even_if_it_is_on_one_page(subtype: Name, tmp_path: Path) -> None:
     original = clean_pdf(tmp_path / "clean.pdf", 3)

@@ -68,6 +68,11 @@ class Candidate:
     backgrounds: int = 0  # different frames of a clip that it was seen over
     opacity: float | None = None  # in a clip: the mean strength, 0 to 1
 
+    @property
+    def is_suspect(self) -> bool:
+        """Whether something but its place says that it is a mark."""
+        return self.score > MAX_FURNITURE_SCORE
+
     def as_json(self) -> dict[str, Any]:
         """As plain JSON values, with no more than a list of candidates has room for."""
         return asdict(self) | {
@@ -142,7 +147,7 @@ class Report:
     @property
     def suspects(self) -> tuple[Candidate, ...]:
         """The candidates that something but their place speaks for."""
-        return tuple(each for each in self.candidates if each.score > MAX_FURNITURE_SCORE)
+        return tuple(each for each in self.candidates if each.is_suspect)
 
     @property
     def removed(self) -> tuple[int, ...]:

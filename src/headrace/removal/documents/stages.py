@@ -142,17 +142,19 @@ def _chosen(candidates: tuple[Candidate, ...], order: Order) -> list[int]:
     if order.candidates:
         chosen = [each for each in candidates if each.id in order.candidates]
     elif order.has_place:
-        chosen = [each for each in candidates if any(_is_in(each, hint) for hint in order.hints)]
+        chosen = [each for hint in order.hints for box in hint.all_boxes for each in _in_box(candidates, hint, box)]
     elif order.mode == "AUTO":
         chosen = [each for each in candidates if each.certain]
     else:
         chosen = []
     kept = [each for each in chosen if not any(_is_kept(each, hint) for hint in order.hints)]
-    return [each.id for each in kept]
+    return sorted({each.id for each in kept})
 
 
-def _is_in(each: Candidate, hint: Hint) -> bool:
-    return _is_on(each, hint) and any(_overlap(each, box) for box in hint.all_boxes)
+def _in_box(candidates: tuple[Candidate, ...], hint: Hint, box: Rectangle) -> list[Candidate]:
+    """What a box means: the marks that it touches. Only where it touches none, letterheads, foot lines and notes."""
+    touched = [each for each in candidates if _is_on(each, hint) and _overlap(each, box)]
+    return [each for each in touched if each.is_suspect] or touched
 
 
 def _is_kept(each: Candidate, hint: Hint) -> bool:
