@@ -28,6 +28,23 @@ def test_nothing_is_changed_in_what_is_to_be_kept(marked: Picture) -> None:
     assert not changed[:, :320].any()
 
 
+@pytest.mark.parametrize("by_mask", [True, False], ids=["mask", "keep"])
+def test_a_strip_that_is_to_be_kept_is_no_gap_of_the_mark(by_mask: bool) -> None:
+    """On smooth ground gaps of a mask are closed; also the strip that the user kept was, across each stroke."""
+    letters = np.zeros((480, 640), np.uint8)
+    cv2.putText(letters, "SAMPLE", (120, 260), cv2.FONT_HERSHEY_DUPLEX, 3, 255, 12, cv2.LINE_AA)
+    sky = np.random.default_rng(3).normal(140, 1, (480, 640, 1)).repeat(3, 2)
+    alpha = letters[..., None] / 510
+    marked = np.rint(sky * (1 - alpha) + 255 * alpha).astype(np.uint8)
+    mask = letters > 40
+    mask[233:239] = False
+    changed = _changed(marked, Hints(mask=mask) if by_mask else Hints(keep=((0, 233, 640, 6),)))
+    assert changed[:230].any()
+    assert changed[242:].any()
+    assert not changed[235:237].any()  # a mask has a margin of two pixels
+    assert by_mask or not changed[233:239].any()
+
+
 def test_a_mask_is_taken_as_it_is(scene: Picture) -> None:
     marked = scene.copy()
     cv2.rectangle(marked, (200, 200), (260, 230), (250, 20, 20), -1)

@@ -164,7 +164,7 @@ class Detection:
 
     @property
     def mask_loose(self) -> Mask:
-        """The same with a margin: nothing outside it is ever changed."""
+        """The same with a margin, the only pixels that change but for small gaps and what a second look finds."""
         loose = self._enlarged(self.loose)
         return loose | self.finer.mask_loose if self.finer else loose
 

@@ -83,7 +83,8 @@ def solve(
 ) -> Restoration:
     """The picture without the mark that was seen in it.
 
-    Changes no pixel outside the detection's loose mask, but for what a second look shows to belong to the mark.
+    Changes no pixel that the detection does not allow, and outside its loose mask only small gaps of the mark on smooth
+    ground and what a second look shows to belong to the mark.
     Refuses, with a reason, where no mark was seen, where it is less certain than ``least_score``, and where the result
     still shows it; regions that are less certain by themselves stay. Unless the user confirmed the mark, it
     also asks instead (``needs_review``) where a mark would cover much of the picture, or the result would be poor.
@@ -204,6 +205,8 @@ def _take_off(picture: Picture, left_over: Detection, *, frugal: bool = False) -
         account.after += now
         here, there = inner(box, outer), np.s_[box[0] : box[1], box[2] : box[3]]
         inside = block.loose[here]
+        if left_over.allowed is not None:  # gaps that were closed may reach beyond it
+            inside = inside & left_over.allowed[there]
         account.put(picture, there, inside, fresh[here])
         left_over.loose[there] = left_over.tight[there] = False
         account.solved[there] |= inside
