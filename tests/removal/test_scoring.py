@@ -17,6 +17,7 @@ MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pag
         ("D R A F T", Words.ALL),
         ("draft draft draft", Words.ALL),
         ("样张", Words.ALL),
+        ("仅供参考", Words.ALL),  # no buyer's name
         ("内部资料 请勿外传", Words.PART),
         ("Strictly confidential", Words.PART),
         ("Evaluation Only. Created with a library", Words.TRIAL),

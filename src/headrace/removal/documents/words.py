@@ -58,10 +58,10 @@ def watermark_words(text: str) -> Words:
     padded = f" {plain} "
     if any(f" {word} " in padded for word in _TRIAL):
         return Words.TRIAL
-    if any(f" {word} " in padded or (not word.isascii() and word in plain) for word in _LICENCE):
-        return Words.LICENCE
     if plain in _ALONE or plain in _TELLING or plain in _TELLING_CJK or _is_one_repeated(plain):
         return Words.ALL
+    if any(f" {word} " in padded or (not word.isascii() and word in plain) for word in _LICENCE):
+        return Words.LICENCE
     if any(f" {word} " in padded for word in _TELLING) or any(word in plain for word in _TELLING_CJK):
         return Words.PART
     return Words.NONE
