@@ -13,6 +13,7 @@ import classes from "./Outcome.module.css";
 import { useNaturalSize, useResult } from "./ResultView";
 import { removalTexts, removeTexts } from "./remove.texts";
 import { spans } from "./spans";
+import { shownAsFound } from "./suspects";
 
 const SHOWN = 8;
 
@@ -22,7 +23,7 @@ function Found({ removal }: { removal: RemovalOut }) {
   const words = useText(removeTexts);
   const language = useLanguage();
   const slides = removal.media_type === "PPT";
-  const { candidates } = removal;
+  const candidates = shownAsFound(removal.candidates);
   if (candidates.length === 0) return null;
   const rows = candidates
     .slice(0, SHOWN)

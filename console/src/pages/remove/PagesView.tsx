@@ -8,6 +8,7 @@ import { CompareSlider } from "./CompareSlider";
 import { metaOf, pageUrl, resultPageUrl, sizeOf } from "./media";
 import { useNaturalSize } from "./ResultView";
 import { removalTexts } from "./remove.texts";
+import { shownAsFound } from "./suspects";
 
 /** The pages of a document before and after, one at a time; it opens where something was taken off. */
 export function PagesView({
@@ -26,9 +27,8 @@ export function PagesView({
     queryKey: keys.assets.one(removal.asset_id),
     queryFn: () => data(api.GET("/v1/assets/{asset_id}", { params: { path: { asset_id: removal.asset_id } } })),
   });
-  const [page, setPage] = useState(
-    () => removal.candidates.flatMap((each) => each.pages ?? []).sort((a, b) => a - b)[0] ?? 1,
-  );
+  const found = shownAsFound(removal.candidates);
+  const [page, setPage] = useState(() => found.flatMap((each) => each.pages ?? []).sort((a, b) => a - b)[0] ?? 1);
   const after = resultPageUrl(removal.id, page);
   const size = useNaturalSize(after);
   const resultPages = (result.metrics as { pages?: number } | null)?.pages;
@@ -56,7 +56,7 @@ export function PagesView({
   const scale = points ? size.width / points.width : 0;
   // Boxes are in points of the first page: on a page of another shape they would be elsewhere.
   const fits = points !== null && Math.abs(size.height / size.width - points.height / points.width) < 0.01;
-  const boxes = removal.candidates.filter((each) => fits && (!each.pages?.length || each.pages.includes(page)));
+  const boxes = found.filter((each) => fits && (!each.pages?.length || each.pages.includes(page)));
   return (
     <>
       <CompareSlider

@@ -10,6 +10,7 @@ import { compareUrl, contentUrl, isShown, previewUrl, resultPreviewUrl, resultUr
 import { PagesView } from "./PagesView";
 import { removalTexts } from "./remove.texts";
 import { spans } from "./spans";
+import { shownAsFound } from "./suspects";
 import { VideoView } from "./VideoView";
 
 export function useResult(taskId: string, enabled = true) {
@@ -137,7 +138,7 @@ function half(image: HTMLImageElement, size: Size, from: number): string {
 /** Where slides are not drawn, for want of LibreOffice: what was taken off, and where, is said instead. */
 function Slides({ removal }: { removal: RemovalOut }) {
   const t = useText(removalTexts);
-  const slides = [...new Set(removal.candidates.flatMap(({ pages }) => pages ?? []))];
+  const slides = [...new Set(shownAsFound(removal.candidates).flatMap(({ pages }) => pages ?? []))];
   return (
     <Empty
       icon={IconPresentation}

@@ -29,7 +29,10 @@ it("says of each page what is marked on it, and of all pages what is for all", (
 
 it("goes on from what was drawn before, or else from what was found", () => {
   const size = { width: 20, height: 10 };
-  const found = [{ box: [1.2, 2.7, 3.1, 4], pages: [2, 5] }];
+  const found = [
+    { box: [1.2, 2.7, 3.1, 4], pages: [2, 5], score: 0.5 },
+    { box: [0, 0, 20, 2], pages: [1, 2], score: 0.15 }, // a letterhead: it is no mark until the user says so
+  ];
   const mask = drawingBefore(
     { mode: "MANUAL", mask_asset_id: "ast_1", hints: [{ keep: [[1, 1, 2, 2]] }] },
     found,

@@ -13,6 +13,7 @@ import type { Basis, Choices, DraftFile } from "./draft";
 import { boxesByPage, effective, isMarked, keepBoxes, type MaskDrawing, onlyBoxes, type Stroke } from "./mask/drawing";
 import { maskFile } from "./mask/paint";
 import { contentUrl, type Size } from "./media";
+import { suspectsOf } from "./suspects";
 
 export interface Ordered {
   readonly batch_id: string | null;
@@ -82,7 +83,7 @@ export function manualBefore(payload: unknown): Manual {
  */
 export function drawingBefore(
   payload: unknown,
-  candidates: readonly Pick<CandidateOut, "box" | "pages">[],
+  candidates: readonly Pick<CandidateOut, "box" | "pages" | "score">[],
   size: Size | null,
 ): MaskDrawing | null {
   if (size === null) return null;
@@ -95,7 +96,7 @@ export function drawingBefore(
     for (const box of keep ?? []) strokes.push({ kind: "keep", box: [...box] as Rectangle, ...page });
   }
   if (strokes.every((stroke) => stroke.kind === "keep")) {
-    for (const { box, pages } of candidates) strokes.push(boxOf({ box, pages: pages?.slice(0, 1) ?? [] }));
+    for (const { box, pages } of suspectsOf(candidates)) strokes.push(boxOf({ box, pages: pages?.slice(0, 1) ?? [] }));
   }
   return strokes.length > 0 ? { ...whole, strokes } : null;
 }
