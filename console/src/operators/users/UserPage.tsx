@@ -27,6 +27,7 @@ import {
 import { formats, useLanguage, useText } from "../../i18n";
 import { browserOf } from "../../pages/account/browser";
 import { AuditList, auditOf } from "../parts/AuditList";
+import { AUDITED_EVERY_MS } from "../parts/audited";
 import { usePlanNames } from "../plans/usePlanNames";
 import { userTexts } from "./users.texts";
 
@@ -169,10 +170,12 @@ function Access({ userId }: { userId: string }) {
   const sessions = useQuery({
     queryKey: keys.users.sessions(userId),
     queryFn: async () => (await data(api.GET("/v1/admin/users/{user_id}/sessions", { params }))).items,
+    staleTime: AUDITED_EVERY_MS,
   }).data;
   const apiKeys = useQuery({
     queryKey: keys.users.apiKeys(userId),
     queryFn: async () => (await data(api.GET("/v1/admin/users/{user_id}/api-keys", { params }))).items,
+    staleTime: AUDITED_EVERY_MS,
   }).data;
   const end = async (session_id: string) => {
     const path = { user_id: userId, session_id };
