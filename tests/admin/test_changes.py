@@ -12,7 +12,7 @@ from headrace.admin.changes.model import Kind, News
 from headrace.database import Database
 from headrace.database_errors import DatabaseUnavailable
 from headrace.edge.streams import Heartbeat, Revoked, TooManyStreams
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 TOUCH_TASK = "UPDATE headrace.tasks SET progress = 40, version = version + 1, updated_at = now() WHERE id = $1"
 

@@ -2,7 +2,7 @@
 
 from headrace.admin.statistics import loop
 from headrace.database import Database
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 SECRET = "a secret that nobody is shown 0123456789"
 HOSTILE = "<img src=x onerror=alert(1)>"

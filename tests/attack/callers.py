@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.access import Scope
 from headrace.accounts import tokens
-from tests.web.test_everything_is_audited import PASSWORD, World
+from tests.web.world import PASSWORD, World
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from headrace.removal.service.task_types import removal_types
 from headrace.tasks.context import TaskContext
 from tests.assets.stand import png
 from tests.attack.routes import Route, Unclassified
-from tests.web.test_everything_is_audited import NOT_CHANGES, RECIPES, Sent, World, whole_api
+from tests.web.recipes import NOT_CHANGES, RECIPES, Sent
+from tests.web.world import World, whole_api
 
 # Tables and columns that a request may move though it is refused: when somebody was last seen, how often they asked.
 VOLATILE_TABLES = {"rate_limits", "login_throttles", "audit_events", "workers"}

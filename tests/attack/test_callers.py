@@ -10,7 +10,7 @@ from headrace.access import Scope
 from tests.attack.callers import Callers, bearer, everybody
 from tests.attack.routes import ADMIN, BY_BODY, Route, check_names, needs, routes_of
 from tests.attack.stand import NEEDS_A_BUCKET, UNREADABLE, Attacked, Contents, attacked, facts_of, neighbour, prepared
-from tests.web.test_everything_is_audited import Sent
+from tests.web.recipes import Sent
 
 
 @pytest.fixture

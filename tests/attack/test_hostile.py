@@ -11,7 +11,7 @@ from tests.attack import invariants
 from tests.attack.hostile import Hostile, hostile
 from tests.attack.routes import Route, needs, routes_of
 from tests.attack.stand import Attacked, Contents, attacked, prepared
-from tests.web.test_everything_is_audited import Sent
+from tests.web.recipes import Sent
 
 SEED = int(os.environ.get("HEADRACE_TEST_SEED", "1"))
 

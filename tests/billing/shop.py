@@ -18,7 +18,7 @@ from headrace.database import Database, Row
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
-from tests.web.test_everything_is_audited import merchant_keys
+from tests.web.world import merchant_keys
 
 NOTIFY = "/v1/payments/wechat/notify"
 PRO = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}

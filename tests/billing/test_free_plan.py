@@ -9,7 +9,7 @@ from headrace.billing.subscriptions import renewal
 from headrace.billing.subscriptions.model import RenewalConfig
 from headrace.database import Database, Row
 from tests.billing.shop import Shop
-from tests.web.test_everything_is_audited import PASSWORD, World, whole_api
+from tests.web.world import PASSWORD, World, whole_api
 
 CONFIG = RenewalConfig()
 

@@ -14,7 +14,7 @@ from headrace.billing.payments.local.signing import Signer
 from headrace.database import Database
 from headrace.settings.payments import PaymentsSettings
 from tests.billing.shop import Shop, open_shop
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 
 async def bought_once(shop: Shop) -> bool:

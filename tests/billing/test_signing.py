@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from headrace.billing.payments import signing
-from tests.web.test_everything_is_audited import merchant_keys
+from tests.web.world import merchant_keys
 
 NOW = datetime(2026, 11, 19, 4, 0, tzinfo=UTC)
 

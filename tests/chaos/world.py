@@ -44,7 +44,7 @@ class World:
 async def world_in(folder: Path) -> AsyncIterator[World]:
     # Heavy, and only a run needs them: tests of the report load this module, too.
     from tests.chaos.samples import make_samples
-    from tests.web.test_everything_is_audited import merchant, merchant_keys
+    from tests.web.world import merchant, merchant_keys
 
     async with local_payments(merchant_keys()) as shop, all_receivers() as receivers:
         shop.loses_notices = True  # they are sent by those who pay, to whichever API is there

@@ -17,7 +17,7 @@ from headrace.billing.payments.model import PayMethod
 from headrace.billing.payments.service import open_payments
 from headrace.database import Database, DatabaseConfig
 from tests.cli.conftest import Call, Place
-from tests.web.test_everything_is_audited import merchant, merchant_keys
+from tests.web.world import merchant, merchant_keys
 
 
 async def order(place: Place, local: LocalPayments) -> str:

@@ -21,7 +21,7 @@ from headrace.web.config import WebConfig
 from tests.billing import stand as billing
 from tests.edge import stand
 from tests.open_types import OpenRegistry
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 TWO_IN_LINE = """
 SELECT count(*) = 2 FROM pg_locks

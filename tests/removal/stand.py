@@ -29,7 +29,7 @@ from headrace.tasks.worker.config import WorkerConfig
 from headrace.tasks.worker.loop import Worker
 from headrace.vault import Vault, derive_key
 from tests.edge import stand
-from tests.web.test_everything_is_audited import World, whole_api
+from tests.web.world import World, whole_api
 from tests.webhooks.receiver import Receiver, receiving
 
 RIGHTS = {"basis": "OWNER", "statement": "my own"}

@@ -14,7 +14,7 @@ from headrace.removal.order import FailureCode, Hint, Order
 from headrace.removal.report import Box, Candidate, Report
 from tests.cli.conftest import Call, call
 from tests.removal.stand import ENDS, serving
-from tests.web.test_everything_is_audited import World, whole_api
+from tests.web.world import World, whole_api
 
 __all__ = ["call"]
 

@@ -33,7 +33,7 @@ from tests.assets import stand
 from tests.assets.plain import PlainInspector
 from tests.assets.stand import png
 from tests.edge import stand as edge
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 TASK = """
 INSERT INTO headrace.tasks (id, user_id, task_type, title, status, error_code, finished_at)

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from tests.assets.stand import png
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 
 def film(path: Path, *, frames: int, step: int) -> bytes:

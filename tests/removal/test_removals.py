@@ -29,7 +29,7 @@ from tests.removal import clips
 from tests.removal.conftest import Picture
 from tests.removal.pictures import poor_ground
 from tests.removal.stand import ENDS, Service, serving
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 from tests.webhooks.stand import until
 
 STEPS = [each.value for each in Stage]

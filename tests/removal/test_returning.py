@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from headrace.billing import returning
-from tests.web.test_everything_is_audited import World, whole_api
+from tests.web.world import World, whole_api
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from headrace.edge.routing import Router
 from headrace.web.app import create_app
 from headrace.web.config import WebConfig
 from tests.edge import stand
-from tests.web.test_everything_is_audited import whole_api
+from tests.web.world import whole_api
 
 
 def waiting(app: FastAPI) -> list[str]:
