@@ -7,7 +7,7 @@ from tests.web.recipes import NOT_CHANGES, RECIPES
 from tests.web.world import World, whole_api
 
 CHANGING = {"POST", "PUT", "PATCH", "DELETE"}
-TOLD = "SELECT * FROM headrace.outbox_events WHERE payload_json <> '{}'"  # but for those of the recipe that revives dead events
+TOLD = "SELECT * FROM headrace.outbox_events WHERE payload_json <> '{}'"  # not dead events
 
 
 def changing_operations(app: FastAPI) -> list[str]:
