@@ -21,7 +21,7 @@ from headrace.removal.report import Report
 from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.passwords import PURPOSE
 from headrace.removal.service.progress import Pace
-from headrace.removal.service.task import Remover
+from headrace.removal.service.removal_task import Remover
 from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage

@@ -21,13 +21,13 @@ from headrace.removal.images.shared_stages import Mark
 from headrace.removal.order import FailureCode, Names, Order, Stage, StageOrder
 from headrace.removal.report import Check
 from headrace.removal.service.orders.errors import PreviewLimit
-from headrace.removal.service.orders.store import find_held_back
-from headrace.removal.service.orders.unpaid import (
+from headrace.removal.service.orders.free_limits import (
     MAX_DETECTIONS_PER_FILE,
     MAX_PREVIEWS_PER_FILE,
     MAX_PREVIEWS_PER_USER,
     count_preview,
 )
+from headrace.removal.service.orders.store import find_held_back
 from headrace.tasks.store.tasks import purge_deleted
 from tests.assets import stand
 from tests.assets.plain import PlainInspector

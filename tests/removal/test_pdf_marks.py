@@ -432,10 +432,10 @@ def test_a_form_that_draws_itself_ends(tmp_path: Path) -> None:
 
 def test_a_mark_that_is_left_in_another_way_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # W-07
     """The check does not trust the editor: one that takes off nothing is found out."""
-    from headrace.removal.documents.pdf import editing
+    from headrace.removal.documents.pdf import page_editing
 
     _, marked = marked_pdf("words", tmp_path, pages=2)
-    monkeypatch.setattr(editing, "_removal", lambda *_: {})
+    monkeypatch.setattr(page_editing, "_removal", lambda *_: {})
     report, result = clean(marked)
     assert report.outcome is Outcome.FAILED
     assert report.reason == "The mark is still on page 1."
@@ -443,10 +443,10 @@ def test_a_mark_that_is_left_in_another_way_fails(tmp_path: Path, monkeypatch: p
 
 
 def test_a_page_that_loses_more_than_the_mark_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headrace.removal.documents.pdf import editing
+    from headrace.removal.documents.pdf import page_editing
 
     _, marked = marked_pdf("words", tmp_path, pages=2)
-    monkeypatch.setattr(editing, "_assembled", lambda *_: [])
+    monkeypatch.setattr(page_editing, "_assembled", lambda *_: [])
     report, _ = clean(marked)
     assert report.outcome is Outcome.FAILED
     assert report.reason is not None

@@ -12,7 +12,7 @@ from PIL import Image
 
 from benchmarks.document_marks import marked_deck, marked_pdf
 from headrace.removal.order import Stage, StageOrder
-from headrace.removal.service.orders.unpaid import MAX_WAIVED_REPEATS_PER_FILE
+from headrace.removal.service.orders.free_limits import MAX_WAIVED_REPEATS_PER_FILE
 from tests.e2e.program import CHEAP, SECRET_KEY, Program
 from tests.removal import clips
 from tests.removal.conftest import Picture

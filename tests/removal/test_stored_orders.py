@@ -1,7 +1,7 @@
 """What queued tasks and finished steps hold in the database is read by later releases."""
 
 from headrace.removal.order import RemovalOrder
-from headrace.removal.service import task
+from headrace.removal.service import removal_task
 from headrace.removal.service.schemas import CandidateOut
 
 # As the release before wrote it; an animation of a batch has all fields.
@@ -30,4 +30,4 @@ def test_an_order_that_was_queued_by_the_release_before_is_read() -> None:
 def test_candidates_that_were_listed_by_the_release_before_are_shown() -> None:
     assert CandidateOut.model_validate(REGION).model_dump() == REGION
     # Its unfinished attempts left other files: their steps are done again.
-    assert task._LAYOUT_VERSION == 3
+    assert removal_task._LAYOUT_VERSION == 3

@@ -3,7 +3,7 @@
 import pytest
 
 from headrace.database import Database
-from headrace.removal.service.orders.unpaid import (
+from headrace.removal.service.orders.free_limits import (
     MAX_WAIVED_REPEATS_PER_FILE,
     MAX_WAIVED_SAMPLES_PER_USER,
     WaiversUsedUp,

@@ -11,7 +11,7 @@ from headrace.cpus import available_cpus
 from headrace.database import Database
 from headrace.removal.service.config import RemoverConfig, is_installed
 from headrace.removal.service.passwords import PURPOSE
-from headrace.removal.service.task import Remover
+from headrace.removal.service.removal_task import Remover
 from headrace.removal.service.task_types import QUEUE, removal_types
 from headrace.settings import Settings
 from headrace.storage import Storage

@@ -177,7 +177,7 @@ async def _alone(config: DatabaseConfig) -> AsyncIterator["asyncpg.Connection[An
             yield connection
 
 
-# Others will use this connection of the server after us.
+# Behind a pooler, other clients use this server connection after us: undo the settings of the migration.
 LEAVE_NO_TRACE = """
 RESET ROLE; RESET statement_timeout; RESET lock_timeout; RESET headrace.level_before; RESET headrace.revision_before
 """

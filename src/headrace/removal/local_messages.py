@@ -17,7 +17,7 @@ _NO_MARK_THERE = (
     "or draw the mark itself (--mask)."
 )
 _CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
-# In a document nothing can be drawn.
+# Documents take boxes (--box) but no mask (--mask), so these messages suggest no mask.
 _DOCUMENT_MESSAGES = {
     FailureCode.NO_MARK: "No mark was found: no object looks like one. If one is a mark, see whether `headrace detect` "
     "lists it and name it with `--only`, or draw a box around it (--box, in points from the upper left corner). Of a "

@@ -63,7 +63,7 @@ def _walk(source: Source, end: int) -> _Walk:
 
 
 def _take(body: bytes, kind: bytes, walk: _Walk) -> None:
-    """Sizes: the canvas of an extended file, else that of its one picture."""
+    """Record what a chunk says: the size (of the canvas if there is one), lossless coding, a frame and its duration."""
     match kind:
         case b"VP8X" if len(body) >= 10:
             walk.width = 1 + int.from_bytes(body[4:7], "little")

@@ -44,7 +44,7 @@ STRIP_ROWS = 512
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
-    """Whether it can be worked on, and whether what was said of the mark fits it."""
+    """Check that the picture can be processed and that the user's boxes, polygons and mask fit it."""
     picture, original = _read(order)
     progress(60)
     hints_of(order, picture)

@@ -32,10 +32,10 @@ from headrace.removal.service.orders.errors import (
     ReturnLimit,
     ReturnRefused,
 )
+from headrace.removal.service.orders.free_limits import count_preview
 from headrace.removal.service.orders.password_check import unlock
 from headrace.removal.service.orders.returning import return_result
 from headrace.removal.service.orders.service import EVERYBODY
-from headrace.removal.service.orders.unpaid import count_preview
 from headrace.removal.service.passwords import PURPOSE
 from headrace.removal.service.schemas import (
     DetectIn,

@@ -72,7 +72,7 @@ def _places(zone: NDArray[np.bool_]) -> list[NDArray[np.intp]]:
 
 
 def _likeness(view: Steps, outline: Steps, places: list[NDArray[np.intp]]) -> tuple[float, float]:
-    """How alike the two are in the zone, and how alike by chance: the outline put beside its place."""
+    """The similarity of the view to the outline, and by chance: the outline shifted to wrong places."""
     flat = view.reshape(-1, 2)
     pattern = outline.reshape(-1, 2)[places[0]].ravel()
     size = float(np.sqrt(pattern @ pattern))

@@ -14,8 +14,8 @@ import pypdfium2
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from headrace.removal.documents.pdf.editing import Taken
 from headrace.removal.documents.pdf.geometry import Quad
+from headrace.removal.documents.pdf.page_editing import Taken
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.report import Check
 

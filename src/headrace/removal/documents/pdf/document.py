@@ -11,10 +11,10 @@ from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.bombs import TooLarge
 from headrace.removal.documents.pdf.checking import check
 from headrace.removal.documents.pdf.drawings import placed
-from headrace.removal.documents.pdf.editing import Editor, Taken
 from headrace.removal.documents.pdf.marked_content import drop_watermark_layers
 from headrace.removal.documents.pdf.opening import is_signed, opened
 from headrace.removal.documents.pdf.overlay import draw_overlay, draw_sides
+from headrace.removal.documents.pdf.page_editing import Editor, Taken
 from headrace.removal.documents.pdf.pages import PageFrame, frame_of
 from headrace.removal.documents.pdf.reading import Reader
 from headrace.removal.documents.pdf.scan_editing import clean, learnt

@@ -1,1 +1,1 @@
-"""The same mark over many views of the world: frames of a clip, pictures of a batch. Plain functions on arrays."""
+"""One mark over many different pictures: frames of a clip or pictures of a batch. Pure functions on arrays."""

@@ -21,9 +21,9 @@ from headrace.removal.order import RemovalOrder
 from headrace.removal.service import passwords
 from headrace.removal.service.orders import store
 from headrace.removal.service.orders.errors import OrderInvalid, RemovalNotFound
+from headrace.removal.service.orders.free_limits import count_detection
 from headrace.removal.service.orders.model import Priced, Removal, Rights, Wanted
 from headrace.removal.service.orders.pricing import price
-from headrace.removal.service.orders.unpaid import count_detection
 from headrace.removal.service.task_types import DETECT, removal_types
 from headrace.sql import Mark
 from headrace.tasks import service as tasks_service

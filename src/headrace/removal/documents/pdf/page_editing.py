@@ -85,7 +85,7 @@ class Editor:
         return bytes(pikepdf.unparse_content_stream(left))
 
     def _form(self, xobject: Any, drawings: tuple[Drawing, ...]) -> Any:
-        """The form without the mark, or None where it has none."""
+        """A copy of the form XObject without the mark, or None if the form does not contain the mark."""
         if xobject.objgen not in self._forms:
             self._forms[xobject.objgen] = None
             if any(each.drawing.signature in self._signatures for each in placed(drawings)):

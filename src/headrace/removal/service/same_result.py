@@ -5,7 +5,7 @@ from typing import Any
 from headrace.assets.results import FIELD
 from headrace.database import Database, Tx
 from headrace.removal.order import RemovalOrder
-from headrace.removal.service.orders.unpaid import WaiversUsedUp, count_waived_repeat, count_waived_sample
+from headrace.removal.service.orders.free_limits import WaiversUsedUp, count_waived_repeat, count_waived_sample
 from headrace.tasks.context import TaskContext
 
 # Along the index of a user's orders of one file; of the same bytes uploaded again there are few, too.

@@ -40,9 +40,9 @@ from headrace.removal.service import passwords
 from headrace.removal.service.batches import list_batch, list_learnt, size_of
 from headrace.removal.service.config import RemoverConfig
 from headrace.removal.service.orders.errors import DetectionLimit
-from headrace.removal.service.orders.unpaid import count_detection
+from headrace.removal.service.orders.free_limits import count_detection
 from headrace.removal.service.progress import Pace
-from headrace.removal.service.repeats import waive_if_same, waive_sample
+from headrace.removal.service.same_result import waive_if_same, waive_sample
 from headrace.removal.service.sample import is_sample
 from headrace.removal.service.workspace import NotMade, Workspace, forget_leftovers
 from headrace.storage import ObjectNotFound, Storage
