@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from headrace.removal.images import confidence, inpainting, restoring, stages
-from headrace.removal.images.evidence import Evidence, gathered
+from headrace.removal.images.evidence import Evidence, measure_evidence
 from headrace.removal.images.eye import detection_file
 from headrace.removal.images.eye.detecting import detect
 from headrace.removal.images.eye.hinting import Hints
@@ -145,7 +145,7 @@ def test_a_blurred_patch_and_a_ghost_are_less_likely_good_than_the_picture_itsel
     known = confidence.facts_of(detection, Restoration(meadow, 1.0, 0, 1000))
     results = (meadow, blurred(marked, detection.mask_loose), ghost, marked)
     perfect, patch, faint, untouched = (
-        confidence.of_solved(gathered(marked, each, detection), known) for each in results
+        confidence.of_solved(measure_evidence(marked, each, detection), known) for each in results
     )
     assert perfect > max(patch, faint)
     assert min(patch, faint) > untouched
@@ -157,7 +157,7 @@ def test_two_results_that_agree_speak_for_each_other(meadow: Picture, plated: tu
     marked, detection = plated
     known = confidence.facts_of(detection, Restoration(meadow, 1.0, 0, 1000))
     other = np.ascontiguousarray(meadow[:, ::-1] // 2)
-    alike, unlike = (gathered(marked, meadow, detection, other=each) for each in (meadow, other))
+    alike, unlike = (measure_evidence(marked, meadow, detection, other=each) for each in (meadow, other))
     assert confidence.of_drawn(alike, known) > confidence.of_drawn(unlike, known)
 
 
@@ -173,7 +173,7 @@ def test_the_evidence_on_a_large_picture_is_gathered_on_a_smaller_copy(plated: t
         detection, height=2000, width=2400, tight=wide, loose=wide, likely=plane, strength=plane, tint=tint,
         doubt=plane, certainty=None, allowed=None,
     )  # fmt: skip
-    evidence = gathered(picture, picture, large)
+    evidence = measure_evidence(picture, picture, large)
     assert all(np.isfinite(each) for each in evidence)
     assert len(evidence) == len(Evidence._fields)
 

@@ -44,7 +44,7 @@ class Evidence(NamedTuple):
     worst_disagreement: float
 
 
-def gathered(
+def measure_evidence(
     before: Picture, after: Picture, mark: Detection, *, other: Picture | None = None, threads: int = 2
 ) -> Evidence:
     """The evidence on ``after``, the picture without ``mark``; ``other`` is another result for the same mark."""
@@ -52,7 +52,7 @@ def gathered(
     here = _around(loose)
     pictures = [before, after] if other is None else [before, after, other]
     if loose[here].size <= _MAX_PIXELS:
-        seen = [plane[here] for plane in _seen_again(after, loose, threads)]
+        seen = [plane[here] for plane in _second_detection(after, loose, threads)]
         pictures = [each[here] for each in pictures]
         return _weighed(pictures, (tight[here], loose[here]), seen, (alpha[here], tint[here]))
     # As bytes: a picture may fill a good part of the memory.
@@ -62,7 +62,7 @@ def gathered(
     if not masks[0].any():
         masks[0] = masks[1] = _scaled(loose[here].view(np.uint8) * np.uint8(255), scale) > 0
     masks[1] |= masks[0]
-    seen = _seen_again(pictures[1], masks[1], threads)
+    seen = _second_detection(pictures[1], masks[1], threads)
     return _weighed(pictures, (masks[0], masks[1]), seen, (_scaled(alpha[here], scale), _scaled(tint[here], scale)))
 
 
@@ -146,7 +146,7 @@ def _weighed(
     )
 
 
-def _seen_again(after: Picture, loose: Mask, threads: int) -> list[Levels]:
+def _second_detection(after: Picture, loose: Mask, threads: int) -> list[Levels]:
     """Probability and alpha of a mark by a second look; zero where that would take too long."""
     boxes = boxes_around(loose)
     if sum((box[0].stop - box[0].start) * (box[1].stop - box[1].start) for box in boxes) > MAX_PIXELS:

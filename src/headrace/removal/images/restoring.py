@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from headrace.removal.images import confidence, inpainting
-from headrace.removal.images.evidence import gathered
+from headrace.removal.images.evidence import measure_evidence
 from headrace.removal.images.eye.hinting import Hints
 from headrace.removal.images.eye.model import MIN_FRUGAL_PIXELS, MIN_SCORE, Detection, Picture, Restoration
 from headrace.removal.images.eye.smooth_ground import lies_on_smooth_ground
@@ -46,7 +46,7 @@ def restore(
     if large:
         return solved
     mark = detection.at_least(least_score)
-    evidence = gathered(picture, solved.picture, mark, threads=threads)
+    evidence = measure_evidence(picture, solved.picture, mark, threads=threads)
     known = confidence.facts_of(mark, solved)
     solved = replace(solved, confidence=round(solved.gone * confidence.of_solved(evidence, known), 4))
     if not (high or variant or solved.confidence < MIN_CLEAN_CONFIDENCE) or not _suits(mark):
@@ -57,7 +57,7 @@ def restore(
     drawn = inpainting.inpaint(picture, mark.mask_loose)
     if drawn is None:
         return solved
-    evidence = gathered(picture, drawn, mark, other=solved.picture, threads=threads)
+    evidence = measure_evidence(picture, drawn, mark, other=solved.picture, threads=threads)
     chance = round(solved.gone * confidence.of_drawn(evidence, known), 4)
     other = Restoration(drawn, chance, 0, int((drawn != picture).any(2).sum()), gone=solved.gone)
     better = not sky and chance > solved.confidence + _MIN_LEAD

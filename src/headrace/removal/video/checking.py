@@ -121,7 +121,7 @@ def check(
     if reason is None and result.compared == 0 and not order.has_place:
         reason, remains = "The mark stands out in no frame, so nothing shows that it went.", True
     if reason is None:
-        again = _seen_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED_RATIO))
+        again = _detect_again(order, source, samples, result, marks, chosen, lambda: heed(_DECODED_RATIO))
         if again is not None:
             reason, remains, held_back = "A second look at the result still finds a mark there.", True, True
     if reason is None:
@@ -191,7 +191,7 @@ def _decode(
             result.samples.append(Sample(stamp, seconds, [plane.copy() for plane in planes]))
 
 
-def _seen_again(
+def _detect_again(
     order: Order, source: Facts, originals: list[Sample], result: Result, marks: list[Mark], chosen: list[Mark],
     heed: Callable[[], object],
 ) -> tuple[Box, bool] | None:  # fmt: skip
