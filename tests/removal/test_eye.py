@@ -175,7 +175,7 @@ def test_what_spans_the_picture_without_repeating_is_asked_about(marked: Picture
 def test_what_would_be_poor_is_taken_back_and_asked_about(
     marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch, in_place: bool
 ) -> None:
-    monkeypatch.setattr(solving, "_chance_of_good", lambda *_: 0.05)
+    monkeypatch.setattr(solving, "_chance_of_good", lambda *_: 0.1)
     picture = marked.copy()
     asked = solve(picture, detection, in_place=in_place)
     assert asked.needs_review
