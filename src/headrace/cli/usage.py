@@ -45,7 +45,7 @@ def days(
     until: Annotated[str | None, typer.Option(help="The day after the last. Tomorrow by default.")] = None,
     json: Json = False,
 ) -> None:
-    """Units charged and given back on each day (UTC)."""
+    """Units charged, and units held but not charged, on each day (UTC)."""
     last = _day(until, "--until") or datetime.now(UTC).date() + timedelta(days=1)
     first = _day(since, "--since") or last - timedelta(days=30)
 
@@ -62,7 +62,7 @@ def days(
         out.print(f"Nothing was used from {first} to {last - timedelta(days=1)}.")
         return
     print_table(
-        ("day", "used", "given back", "tasks"),
+        ("day", "used", "not charged", "tasks"),
         [(day["day"], f"{day['used']:,}", f"{day['released']:,}", f"{day['tasks']:,}") for day in used],
     )
 

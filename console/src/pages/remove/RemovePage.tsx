@@ -157,7 +157,8 @@ function Start() {
   const price = usePrice(ids, choices.quality);
   const usable = files.filter((file) => file.error === null);
   const allThere = usable.length > 0 && usable.every((file) => file.asset !== null);
-  const allReady = usable.every(isReady);
+  const unmarked = usable.filter((file) => !isReady(file)).map((file) => file.name);
+  const allReady = unmarked.length === 0;
   // What was taken before something else was refused belongs to what is ordered next.
   const made = useRef<Ordered[]>([]);
   const start = () =>
@@ -183,7 +184,7 @@ function Start() {
       {error !== null && <ProblemAlert error={error} />}
       {allThere && !allReady && (
         <Text size="sm" c="dimmed">
-          {usable.length > 1 ? t("notMarkedMany") : t("notMarked")}
+          {usable.length > 1 ? t("notMarkedMany", { names: unmarked.join(", ") }) : t("notMarked")}
         </Text>
       )}
       {allThere && allReady && !choices.declared && price.data?.enough !== false && (
