@@ -87,7 +87,7 @@ class Bench:
     async def enter(self) -> None:
         async with self._db.transaction() as tx:
             self._worker = await store.register(
-                tx, ids.new("wrk"), host="here", pid=1, queues=None, types=["mine"], labels={}, concurrency=10,
+                tx, ids.new("wrk"), host="here", pid=1, queues=None, labels={}, slots=[("", 10, ["mine"])],
                 lease=timedelta(hours=1),
             )  # fmt: skip
 
