@@ -14,7 +14,7 @@ minutes ?=
 url ?= http://127.0.0.1:8080
 
 .DEFAULT_GOAL := help
-.PHONY: help up setup setup-dev setup-training test cover test-slow test-oldest image-test nightly check check-dependencies fmt docs console bench chaos soak clean
+.PHONY: help up setup setup-dev setup-training test test-long cover test-slow test-oldest image-test nightly check check-dependencies fmt docs console bench chaos soak clean
 
 help:       ## list what can be done
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -32,11 +32,14 @@ setup-training: setup-dev ## PyTorch and what else training needs; its tests are
 	@$(python) -c 'import torch, onnx, fontTools' 2>/dev/null || \
 	  $(python) -m pip install --quiet --disable-pip-version-check -r training/requirements.txt
 
-test: setup-dev      ## every test but the slow ones
+test: setup-dev      ## every test but the long and the slow ones
 	@$(python) -m pytest -q -n $(workers) --dist worksteal $(args)
 
-cover: setup-dev     ## the same, and which lines they never reached; takes half as long again
-	@$(python) -m pytest -q -n $(workers) --dist worksteal --cov --cov-report=term $(args)
+test-long: setup-dev ## the long tests: processes killed, a browser, whole sites; some minutes
+	@$(python) -m pytest -q -m 'long and not slow' -n $(workers) --dist worksteal $(args)
+
+cover: setup-dev     ## both, and which lines they never reached; takes half as long again
+	@$(python) -m pytest -q -m 'not slow' -n $(workers) --dist worksteal --cov --cov-report=term $(args)
 
 test-slow: setup-dev ## the slow tests: long kill tests, plans at a million rows
 	@$(python) -m pytest -q -m slow --timeout 1800 $(args)

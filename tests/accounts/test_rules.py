@@ -68,6 +68,7 @@ def test_an_operator_may_be_called_admin() -> None:
         check_username("system", allow_reserved=True)
 
 
+@pytest.mark.long
 @given(st.text(max_size=80))
 @example("İstanbul")
 @example("ϓ")
@@ -77,6 +78,7 @@ def test_folding_twice_is_folding_once(name: str) -> None:
     assert unicodedata.is_normalized("NFKC", once)
 
 
+@pytest.mark.long
 async def test_every_name_we_allow_the_database_takes(tx: Tx) -> None:
     """The CHECK on users and the rule here agree, letter by letter of the whole of Unicode."""
     allowed = set()

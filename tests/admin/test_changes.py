@@ -91,6 +91,7 @@ async def test_where_too_many_move_the_list_is_to_be_read_again(db: Database, da
         assert {Kind.TASKS, Kind.RUNS} <= news.kinds
 
 
+@pytest.mark.long
 async def test_other_changes_are_told_by_their_kind_and_a_look_at_the_trail_is_none(
     db: Database, database_url: str
 ) -> None:

@@ -23,6 +23,8 @@ from tests.assets.stand import png
 from tests.edge import stand as edge
 from tests.swift import Swift
 
+pytestmark = pytest.mark.long
+
 MIB = 1024 * 1024
 
 

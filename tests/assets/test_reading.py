@@ -254,6 +254,7 @@ async def test_each_page_of_a_pdf_can_be_seen(db: Database, files: Files, real_i
         assert list(served.spool.iterdir()) == []
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("soffice") is None, reason=missing("LibreOffice"))
 async def test_slides_are_drawn_once_and_go_with_their_file(
     db: Database, files: Files, real_inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

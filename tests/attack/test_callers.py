@@ -12,6 +12,8 @@ from tests.attack.routes import ADMIN, BY_BODY, Route, check_names, needs, route
 from tests.attack.stand import NEEDS_A_BUCKET, UNREADABLE, Attacked, Contents, attacked, facts_of, neighbour, prepared
 from tests.web.recipes import Sent
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 async def stand(database_url: str) -> AsyncIterator[Attacked]:

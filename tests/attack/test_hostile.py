@@ -13,6 +13,8 @@ from tests.attack.routes import Route, needs, routes_of
 from tests.attack.stand import Attacked, Contents, attacked, prepared
 from tests.web.recipes import Sent
 
+pytestmark = pytest.mark.long
+
 SEED = int(os.environ.get("HEADRACE_TEST_SEED", "1"))
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from tests.e2e.program import CHEAP, HEADRACE, SECRET_KEY, Program, eventually
 
+pytestmark = pytest.mark.long
+
 SMALL = {
     "HEADRACE_API_HEAD_TIMEOUT": "2s",
     "HEADRACE_API_KEEP_ALIVE_TIMEOUT": "2s",

@@ -38,6 +38,7 @@ def test_faults_that_came_to_nothing_do_not_count() -> None:
     assert idle.all_broken == ["there were no faults to judge"]
 
 
+@pytest.mark.long
 async def test_an_invariant_that_takes_too_long_is_reported_and_the_others_are_read(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

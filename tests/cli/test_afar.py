@@ -84,6 +84,7 @@ def key(on_database: Headrace) -> str:
     return on_database("keys", "create", "ci", "--user", "ada", "--scope", SCOPES).out.strip()
 
 
+@pytest.mark.long
 def test_every_command_does_the_same_on_the_database_and_over_an_api(
     on_database: Headrace, call: Call, url: str, key: str
 ) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
+import pytest
 import typer
 from typer.core import TyperGroup
 
@@ -367,6 +368,7 @@ def commands(group: Any, *before: str) -> Iterator[str]:
             yield " ".join((*before, name))
 
 
+@pytest.mark.long
 def test_every_command_that_changes_something_leaves_an_event(call: Call, migrated: Place) -> None:
     asyncio.run(_declare(migrated))
     there = list(commands(typer.main.get_group(app)))

@@ -45,6 +45,7 @@ async def done(environment: dict[str, str], folder: Path, *arguments: str) -> tu
     return process.returncode, out.decode(), err.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [40 * MIB, pytest.param(1000 * MIB, marks=pytest.mark.slow)], ids=["40 MB", "1 GB"])
 @pytest.mark.timeout(600)
 async def test_a_killed_put_goes_on_where_it_was(
@@ -72,6 +73,7 @@ async def test_a_killed_put_goes_on_where_it_was(
         assert len(await db.fetch_alone("SELECT FROM headrace.uploads")) == 1
 
 
+@pytest.mark.long
 async def test_put_list_show_get_link_delete(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(png())
     code, out, err = await done(environment, tmp_path, "put", "a.png", "--json")

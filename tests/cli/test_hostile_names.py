@@ -181,6 +181,7 @@ def test_every_list_and_show_command_is_tried() -> None:
     assert there - COMMANDS.keys() == _ELSEWHERE
 
 
+@pytest.mark.long
 def test_hostile_names_are_shown_and_not_obeyed(call: Call, migrated: Place, named: dict[str, str]) -> None:
     shown = set()
     for command, given in COMMANDS.items():

@@ -18,6 +18,8 @@ from tests.cli.conftest import Call, Place
 from tests.cli.test_doctor import findings
 from tests.e2e.program import Program, eventually
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def remote() -> Iterator[Bucket]:

@@ -83,6 +83,7 @@ def test_a_question_stands_still(migrated: Place, tmp_path: Path) -> None:
         assert screen.process.wait(60) == 1
 
 
+@pytest.mark.long
 def test_the_moving_line_ends_when_the_api_answers(migrated: Place, tmp_path: Path) -> None:
     with terminal("api", folder=tmp_path, settings=migrated.settings) as screen:
         screen.read_until("API at ")

@@ -79,6 +79,7 @@ async def test_it_begins_when_the_database_is_back(words: tuple[str, ...], tmp_p
             await line.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [("scheduler",), COMMANDS[-1]], ids=" ".join)
 async def test_it_begins_also_when_every_other_connection_is_refused(
     words: tuple[str, ...], tmp_path: Path, migrated: Place

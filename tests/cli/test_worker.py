@@ -30,6 +30,8 @@ from headrace.errors import Invalid
 from tests.cli.conftest import Call, Place
 from tests.e2e.program import HEADRACE, Program, environment, eventually
 
+pytestmark = pytest.mark.long
+
 PROGRAM = """
 import asyncio, os, signal
 from headrace.tasks.execution import Backoff

@@ -38,6 +38,7 @@ async def key(db: Database) -> str:
     return await edge.user(db, "ada")
 
 
+@pytest.mark.long
 async def test_a_large_file_goes_up_in_parts_and_comes_back(api: str, key: str, tmp_path: Path) -> None:  # W-02
     source, target = tmp_path / "large.png", tmp_path / "back.png"
     source.write_bytes(png(tail=20 * MIB))
@@ -63,6 +64,7 @@ async def test_a_large_file_goes_up_in_parts_and_comes_back(api: str, key: str, 
         assert gone.value.code == "asset_not_found"
 
 
+@pytest.mark.long
 async def test_an_interrupted_upload_goes_on_where_it_was(api: str, key: str, tmp_path: Path) -> None:
     source = tmp_path / "large.png"
     source.write_bytes(png(tail=40 * MIB))

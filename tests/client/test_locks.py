@@ -76,6 +76,7 @@ class Cable(httpx2.AsyncHTTPTransport):
         return await super().handle_async_request(request)
 
 
+@pytest.mark.long
 async def test_who_cannot_renew_is_stopped_before_others_can_take_it(api: str, client: Client) -> None:
     cable = Cable()
     async with Client(api, ADMIN_KEY, retry=IMPATIENT, transport=cable) as lonely:

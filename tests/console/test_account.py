@@ -12,7 +12,7 @@ from tests.accounts.smtp import Mailbox, token_in
 from tests.console.site import PASSWORD, Person, Site
 from tests.e2e.program import eventually
 
-pytestmark = pytest.mark.xdist_group("console")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("console")]
 
 NEW = "another long phrase of a person"
 

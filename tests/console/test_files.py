@@ -13,7 +13,7 @@ from tests.console.site import PASSWORD, Person, marked_picture
 from tests.e2e.program import eventually
 from tests.removal import clips
 
-pytestmark = pytest.mark.xdist_group("console")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("console")]
 
 PART = 8 * 1024 * 1024
 PATIENCE_MS = 240_000

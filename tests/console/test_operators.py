@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.console.site import Person, Site
 from tests.e2e.program import CHEAP, Program, eventually
 
-pytestmark = pytest.mark.xdist_group("console")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("console")]
 
 HOSTILE = '<img src=x onerror="window.hacked = true">'
 PAGES = (

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.console.site import PASSWORD, Person, Site, visit
 from tests.missing_programs import missing
 
-pytestmark = pytest.mark.xdist_group("console")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("console")]
 
 PAGES = (
     *("/remove", "/tasks", "/usage", "/usage?tab=plans", "/usage?tab=ledger", "/webhooks", "/notifications"),

@@ -12,7 +12,7 @@ from tests.console.site import PASSWORD, Person, marked_picture, paused_media_qu
 from tests.e2e.program import eventually
 from tests.removal.pictures import poor_ground
 
-pytestmark = pytest.mark.xdist_group("console")
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("console")]
 
 # What takes marks off must have loaded its networks, on a machine that may be busy.
 PATIENCE_MS = 240_000

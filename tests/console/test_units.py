@@ -10,6 +10,7 @@ from tests.missing_programs import missing
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.long
 def test_the_logic_of_the_console_holds() -> None:
     if not (ROOT / "console" / "node_modules" / ".installed-tools").exists():
         pytest.skip(missing("the console's tools"))

@@ -205,6 +205,7 @@ async def running(app: FastAPI, settings: Settings) -> AsyncIterator[str]:
 RUN_HERE = [page for page in WRITTEN if _RUN.search(page.read_text()) and page.name != "back-up.md"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", RUN_HERE, ids=name_of)
 async def test_what_is_to_be_run_prints_what_is_shown(
     page: Path, served: FastAPI, settings: Settings, database_url: str, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,8 @@ from tests.conftest import ROOT
 from tests.e2e.conftest import MakeFolder, Start
 from tests.e2e.program import CHEAP, HEADRACE, environment, layout_of, run_program
 
+pytestmark = pytest.mark.long
+
 _RUN = re.compile(r"^```sh run\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 

@@ -17,6 +17,8 @@ from tests.conftest import MakeDatabase, TestServer
 from tests.e2e.conftest import MakeFolder, Start
 from tests.e2e.program import CHEAP, SECRET_KEY, Program, eventually, run_program
 
+pytestmark = pytest.mark.long
+
 ROLES: tuple[Role, ...] = ("api", "worker", "scheduler", "relay")
 # A program that does what logs do not foresee.
 NOISY = """

@@ -10,6 +10,8 @@ from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import Start
 from tests.e2e.program import CHEAP, eventually, layout_of, log_in, run_program
 
+pytestmark = pytest.mark.long
+
 PRO = {"name": "Pro", "price_cents": 2900, "monthly_quota": 500}
 
 

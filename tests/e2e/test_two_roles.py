@@ -13,6 +13,8 @@ from tests.archive.months import MAKE_MONTH, fill_audit
 from tests.e2e.conftest import MakeFolder, Start, address
 from tests.e2e.program import CHEAP, SECRET_KEY, eventually, run_program
 
+pytestmark = pytest.mark.long
+
 
 def months_ago(days: int) -> date:
     return (datetime.now(UTC) - timedelta(days=days)).date().replace(day=1)

@@ -28,6 +28,8 @@ from tests.e2e.program import (
     running_in,
 )
 
+pytestmark = pytest.mark.long
+
 
 def test_from_an_empty_folder_to_the_second_day(folder: Path, start: Start) -> None:
     """Start, log in, start once more by mistake, stop with Ctrl-C, start again: all with the default settings."""

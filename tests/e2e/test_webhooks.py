@@ -4,10 +4,13 @@ import re
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from tests.clusters import copy_cluster, migrated_cluster
 from tests.e2e.conftest import Start
 from tests.e2e.program import CHEAP, eventually, layout_of, log_in
+
+pytestmark = pytest.mark.long
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8G"
 

@@ -39,6 +39,7 @@ def test_a_test_does_not_configure_the_logging_of_the_next(monkeypatch: pytest.M
     assert logging.getLogger().handlers == handlers
 
 
+@pytest.mark.long
 def test_fixtures_work_beside_a_data_folder_full_of_rubbish(tmp_path: Path) -> None:
     """The suite's fixtures, started where `make up` left unreadable data, settings and profiles."""
     data = tmp_path / ".headrace"

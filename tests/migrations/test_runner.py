@@ -35,6 +35,7 @@ async def test_up_down_up_gives_the_schema_of_a_single_up(server: TestServer, ma
     assert await describe(again) == await describe(once)
 
 
+@pytest.mark.long
 async def test_each_migration_goes_down_to_exactly_the_schema_before_it(
     server: TestServer, make_database: MakeDatabase
 ) -> None:

@@ -67,6 +67,7 @@ def _split(line: str) -> tuple[str, str, int]:
     return " ".join(kind), index, round(float(rows))
 
 
+@pytest.mark.long
 @pytest.mark.both
 @pytest.mark.parametrize(("wanted", "index"), FILTERS)
 @pytest.mark.parametrize("deep", [False, True])

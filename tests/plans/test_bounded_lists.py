@@ -157,6 +157,7 @@ class Explaining(Tx):
         return await super().fetch(sql, *args)
 
 
+@pytest.mark.long
 @pytest.mark.both
 @pytest.mark.parametrize("name", LISTS)
 async def test_a_page_reads_a_bounded_number_of_rows(server: TestServer, thousands: str, name: str) -> None:

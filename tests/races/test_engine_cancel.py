@@ -23,6 +23,8 @@ from tests.races import engine_types
 from tests.tasks.conftest import Bench
 from tests.tasks.people import caller_of, tasks_of
 
+pytestmark = pytest.mark.long
+
 ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)
 SOON = timedelta(milliseconds=1)
 

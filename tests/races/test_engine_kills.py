@@ -15,6 +15,8 @@ from headrace.errors import Unavailable
 from tests.races.engine_program import Options
 from tests.races.engine_stand import Crew, Mortal, count_over, crew, harm, mortal_server, submit, until_over
 
+pytestmark = pytest.mark.long
+
 LEASE = 1.5
 
 

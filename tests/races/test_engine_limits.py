@@ -13,6 +13,8 @@ from headrace.database import Database, DatabaseConfig
 from tests.races.engine_program import KEY_LIMIT, Options
 from tests.races.engine_stand import Crew, crew, submit, until_over
 
+pytestmark = pytest.mark.long
+
 RUNNING = """
 SELECT lane.limit_key, count(*) AS number
 FROM headrace.task_queue AS q JOIN headrace.task_lanes AS lane ON lane.id = q.lane_id

@@ -14,6 +14,8 @@ from tests.races.engine_stand import Program, submit, until_over
 from tests.tasks.conftest import Bench, bench
 from tests.tasks.people import caller_of
 
+pytestmark = pytest.mark.long
+
 __all__ = ["bench"]
 
 ADMIN = caller_of(ids.SYSTEM_USER, role=Role.ADMIN)

@@ -19,6 +19,8 @@ from tests.races.engine_program import Options
 from tests.races.engine_stand import count_over, crew, submit, until_over
 from tests.tasks.conftest import Bench
 
+pytestmark = pytest.mark.long
+
 
 @asynccontextmanager
 async def no_ends(server: TestServer, url: str) -> AsyncIterator[None]:

@@ -159,6 +159,7 @@ async def test_a_process_that_hangs_keeps_its_key_until_it_goes_on(start_api: St
     assert await stand.things(db, "order") == 1
 
 
+@pytest.mark.long
 async def test_fifty_at_two_processes_do_it_once(start_api: StartApi, db: Database) -> None:
     one, other = await asyncio.gather(start_api(pause=0.05), start_api(pause=0.05))
     answers = await asyncio.gather(*((one, other)[number % 2].order() for number in range(50)))

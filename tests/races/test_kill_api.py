@@ -15,6 +15,8 @@ import pytest
 from headrace.database import Database
 from tests.e2e.program import CHEAP, SECRET_KEY, Program, run_program
 
+pytestmark = pytest.mark.long
+
 NAME = "ada"
 # The limit on requests is not what is tried here.
 UNLIMITED = {"HEADRACE_API_RATE_LIMIT": "1000000", "HEADRACE_API_RATE_BURST": "1000000"}

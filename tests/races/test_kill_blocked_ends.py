@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
+import pytest
 
 from headrace.admin.blocking import LIST_BLOCKING
 from headrace.audit import Who
@@ -16,6 +17,8 @@ from tests.billing import stand
 from tests.edge.stand import user
 from tests.races.engine_program import Options
 from tests.races.engine_stand import crew
+
+pytestmark = pytest.mark.long
 
 LEASE = 1.0
 SUBMIT = "SELECT headrace.submit('render', $2, user_id => $1, run_at => now() + $3, trusted => true) AS id"

@@ -25,6 +25,8 @@ from tests.e2e.program import CHEAP, SECRET_KEY, Program
 from tests.outbox.hearing import want
 from tests.races.nursery import Start, nursery
 
+pytestmark = pytest.mark.long
+
 # Transactions of the deletion that ``doomed_user`` asks for, from the claim to the end.
 TRANSACTIONS = 73
 POINTS = list(itertools.product(range(1, TRANSACTIONS + 1), ("before", "after")))

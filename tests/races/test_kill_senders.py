@@ -28,6 +28,8 @@ from tests.races.sender_program import READY
 from tests.webhooks import stand
 from tests.webhooks.receiver import Receiver, Request, receiving, says
 
+pytestmark = pytest.mark.long
+
 CUT = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND application_name ~ '^headrace (relay|listener)'

@@ -24,6 +24,8 @@ from tests.conftest import ROOT, TestServer
 from tests.edge.stand import USER
 from tests.tasks.people import caller_of
 
+pytestmark = pytest.mark.long
+
 POINTS = range(1, 26)
 AT_ONCE = timedelta(seconds=-5)
 

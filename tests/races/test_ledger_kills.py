@@ -115,6 +115,7 @@ async def check(db: Database) -> None:
     assert await number(db, LEFT) == await number(db, CHARGED)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)
 async def test_every_success_is_charged_once_though_everybody_is_killed(mortal: Mortal, tmp_path: Path) -> None:
     # W-07, W-08, W-10

@@ -182,6 +182,7 @@ def one_holder_each(rows: Sequence[Row], history: Sequence[Row]) -> None:
         assert holders[row["fence"]] == row["pid"]
 
 
+@pytest.mark.long
 async def test_six_processes_one_lock(
     server: TestServer, template: str, make_database: MakeDatabase, tmp_path: Path
 ) -> None:

@@ -23,6 +23,7 @@ async def start(database_url: str) -> AsyncIterator[Start]:
         yield starting
 
 
+@pytest.mark.long
 async def test_killed_around_any_commit_nothing_is_lost_or_doubled(db: Database, start: Start) -> None:
     events = []
     for number, when in itertools.product(range(1, 5), ("before", "after")):

@@ -21,6 +21,8 @@ from tests.races.engine_program import Options
 from tests.races.engine_stand import Crew, Mortal, crew, harm, mortal_server
 from tests.schedules.conftest import miscounted
 
+pytestmark = pytest.mark.long
+
 LEASE = 1.5
 
 

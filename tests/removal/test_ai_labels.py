@@ -82,6 +82,7 @@ def labelled(text: str) -> Image.Image:
     return picture
 
 
+@pytest.mark.long
 @needs_reader
 def test_a_picture_s_label_is_read_and_refused(call: Call, tmp_path: Path) -> None:
     assert any(map(is_ai_label, reading.read_line(np.asarray(labelled("AI-generated")), BOX)))

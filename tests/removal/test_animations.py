@@ -26,6 +26,7 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
         yield opened
 
 
+@pytest.mark.long
 def test_the_command_takes_animations_as_they_are(call: Call, marked: Picture, scene: Picture, tmp_path: Path) -> None:
     frames = [marked.copy() for _ in range(3)]
     for number, frame in enumerate(frames):

@@ -34,6 +34,7 @@ def test_bars_are_found_with_a_margin_and_nothing_else_is(scene: Picture, level:
     assert find_bars(np.full((200, 300, 3), level, np.uint8)) == ()  # a page, and not a picture in a frame
 
 
+@pytest.mark.long
 def test_a_letterbox_is_no_mark_and_a_mark_inside_is_still_found(scene: Picture, marked: Picture) -> None:
     """Bars were taken for marks in 20 of 20 clean photographs."""
     assert not any(region.score >= 0.5 for region in detect(barred(scene, 0)).regions)

@@ -52,6 +52,7 @@ def nothing(_percent: int) -> None:
     pass
 
 
+@pytest.mark.long
 def test_a_box_around_a_mark_that_auto_finds_finds_it_too(tmp_path: Path) -> None:
     """NO_MARK for a box around a mark that AUTO removes: nothing could be solved from what is seen in the box."""
     source = make(tmp_path / "in.mp4")

@@ -20,6 +20,8 @@ from headrace.removal.video.probing import probe
 from headrace.removal.video.sampling import Sample
 from tests.removal import clips
 
+pytestmark = pytest.mark.long
+
 LAYOUT = layout_of("yuv444p", full=True)
 BOX = (0, clips.HEIGHT, 0, clips.WIDTH)
 

@@ -117,6 +117,7 @@ def test_a_second_look_is_taken_only_where_the_first_found_something() -> None:
     assert tile == (slice(1636, 2000), slice(2536, 2964))
 
 
+@pytest.mark.long
 def test_blocks_meet_without_a_seam(
     scene: Picture, marked: Picture, detection: Detection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ __all__ = ["call"]
 Picture = NDArray[np.uint8]
 
 
+@pytest.mark.long
 def test_a_box_is_heeded_and_what_was_done_can_be_looked_at(call: Call, marked: Picture, tmp_path: Path) -> None:
     Image.fromarray(marked).save(tmp_path / "photo.png")
     words = ["--box", "0,100,320,250", "--save-mask", "mask.png", "--compare", "look.png", "--json"]

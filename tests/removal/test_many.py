@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from tests.cli.conftest import Call, call
@@ -12,6 +13,7 @@ from tests.removal import clips
 __all__ = ["call"]
 
 
+@pytest.mark.long
 def test_pictures_with_one_mark_tell_each_other_what_it_is(call: Call, tmp_path: Path) -> None:  # W-03
     alpha = clips.coverage()[..., None] * np.float32(clips.ALPHA)
     scenes = [scene[:, : clips.WIDTH] for scene in clips.scenes(6)]

@@ -88,6 +88,7 @@ def test_faint_ink_is_no_window() -> None:
     assert result.refused or result.inverted + result.filled == loosened(disc()).sum()
 
 
+@pytest.mark.long
 def test_deep_inside_a_wide_mark_the_picture_is_computed() -> None:
     """Further in than any unmarked pixel is looked for, filling in must not be taken for exact."""
     rows, columns = np.mgrid[:700, :700]

@@ -60,6 +60,7 @@ def difference(first: Path, second: Path) -> float:
     return max(float(np.abs(a - b).mean()) for a, b in pairs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["JPEG", pytest.param("PNG", marks=pytest.mark.slow)])
 def test_a_mark_over_all_scans_goes_and_print_stays(kind: str, tmp_path: Path) -> None:  # W-03
     pages = [page(number) for number in range(5)]
@@ -83,6 +84,7 @@ def test_scans_without_a_mark_are_not_touched(tmp_path: Path) -> None:
     assert "pages are pictures" in report.warnings[0]
 
 
+@pytest.mark.long
 def test_only_the_pages_that_have_the_mark_and_were_named_change(tmp_path: Path) -> None:
     pages = [page(number) for number in range(7)]
     source = scan(tmp_path / "source.pdf", [pages[0], *(marked(each) for each in pages[1:])], "JPEG")
@@ -114,6 +116,7 @@ def test_a_picture_that_several_pages_show_is_cleaned_once(tmp_path: Path) -> No
     assert (report.outcome, changed) == (Outcome.REMOVED, [True] * 4 + [False] * 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("grain", "outcome"), [pytest.param(8, Outcome.REMOVED, marks=pytest.mark.slow), (20, Outcome.FAILED)]
 )
@@ -140,6 +143,7 @@ def test_grain_is_not_printed_onto_the_pages_and_a_mark_that_drowns_in_it_stays(
         assert not (tmp_path / "clean.pdf").exists()
 
 
+@pytest.mark.long
 def test_a_page_with_a_dark_box_over_half_of_the_mark_loses_it_too(tmp_path: Path) -> None:
     """Its outline is half there: the page kept its mark, and the result was called clean."""
     boxed = page(9)

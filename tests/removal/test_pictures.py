@@ -26,6 +26,7 @@ __all__ = ["call"]
 Picture = NDArray[np.uint8]
 
 
+@pytest.mark.long
 def test_detect_and_remove_from_the_command_line(call: Call, marked: Picture, scene: Picture, tmp_path: Path) -> None:
     Image.fromarray(marked).save(tmp_path / "photo.png")
     seen = call("detect", "photo.png", "--mask", "mask.png", "--json")
@@ -125,6 +126,7 @@ def test_a_clips_order_says_whether_a_poor_result_is_accepted(
     assert [order.accept_poor for order in ordered] == [accepted]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, *(pytest.param(each, marks=pytest.mark.slow) for each in (signal.SIGTERM, signal.SIGHUP))]
 )
@@ -174,6 +176,7 @@ def _is_gone(process: psutil.Process) -> bool:
         return True
 
 
+@pytest.mark.long
 def test_the_work_says_how_far_it_is(marked: Picture, tmp_path: Path) -> None:
     Image.fromarray(marked).save(tmp_path / "photo.png")
     percents: list[int] = []

@@ -36,6 +36,7 @@ def film(path: Path, *, frames: int, step: int) -> bytes:
     return scaled.read_bytes()
 
 
+@pytest.mark.long
 async def test_scaled_timestamps_do_not_make_a_clip_cheaper(database_url: str, tmp_path: Path) -> None:
     """`ffmpeg -itsscale 0.1 -c copy` made a clip ten times cheaper with all frames."""
     async with whole_api(database_url) as (world, _):

@@ -32,6 +32,8 @@ from tests.removal.stand import ENDS, Service, serving
 from tests.web.world import whole_api
 from tests.webhooks.stand import until
 
+pytestmark = pytest.mark.long
+
 STEPS = [each.value for each in Stage]
 DONE = [(name, "SUCCEEDED", 1) for name in STEPS]
 

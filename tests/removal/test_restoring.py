@@ -53,6 +53,7 @@ def blurred(picture: Picture, hole: Mask) -> Picture:
     return result
 
 
+@pytest.mark.long
 @needs_inpainter
 def test_the_inpainter_changes_nothing_outside_the_hole(meadow: Picture) -> None:
     hole = np.zeros(meadow.shape[:2], np.bool_)
@@ -89,6 +90,7 @@ def test_a_hole_of_too_many_windows_is_left_to_the_solver() -> None:
     assert inpainting.inpaint(np.zeros((6000, 6000, 3), np.uint8), hole) is None
 
 
+@pytest.mark.long
 @needs_inpainter
 def test_the_better_result_of_two_is_taken_and_the_other_kept_as_a_variant(plated: tuple[Picture, Detection]) -> None:
     marked, detection = plated

@@ -22,6 +22,7 @@ def test_the_sample_of_the_console_is_the_one_that_is_not_charged() -> None:
     assert not is_sample(None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("high", [False, True])
 def test_no_letter_of_the_sample_stays_in_its_sky(high: bool) -> None:
     """A ghost is waves of letters' size that the sky beside the mark does not have. W-08"""

@@ -43,6 +43,7 @@ def test_threads_that_come_together_load_a_model_once(monkeypatch: pytest.Monkey
     assert (len(loads), len(sessions)) == (1, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "content", "how"),
     [

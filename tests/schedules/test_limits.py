@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from headrace.schedules.due import MisfireConfig
 from headrace.schedules.executions import cancel_execution
 from headrace.schedules.service import run_schedule, update_schedule
@@ -17,6 +19,7 @@ from tests.tasks.isolation.stand import is_gone
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+@pytest.mark.long
 async def test_a_run_that_will_not_hear_is_killed_and_its_retry_is_a_new_row(
     clockwork: Clockwork, tmp_path: Path
 ) -> None:  # S-05 S-06

@@ -322,6 +322,7 @@ async def test_months_are_retired_through_it_by_one_process_at_a_time(pooled: Da
         assert (row["lock_timeout"], row["locks"]) == ("0", 0)
 
 
+@pytest.mark.long
 async def test_workers_are_killed_behind_the_pooler_and_nothing_is_lost(
     pooler: Callable[[str], str], pooled: Database, tmp_path: Path
 ) -> None:

@@ -234,6 +234,7 @@ every_operation = pytest.mark.parametrize("label", LABELS)
 every_mode = pytest.mark.parametrize("mode", MODES)
 
 
+@pytest.mark.long
 @every_mode
 @every_operation
 def test_whatever_an_administrator_sends_is_answered_as_documented(api: Api, operation: Any, mode: str) -> None:
