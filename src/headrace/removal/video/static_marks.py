@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import cv2
 import numpy as np
@@ -43,6 +43,8 @@ _MAX_CLOSE_LOOK_FRAMES = 6  # frames that are looked at closely
 _SURROUNDINGS_RATIO = 0.6
 _MAX_SURROUNDINGS_PX = 240
 _MAX_GAP_PX, _MAX_WORD_GAP_PX = 9, 41  # pixels between parts of one mark
+_MAX_GAP_LOOKS = 6  # times without the outline, the longest, that the eye looks at
+_MIN_SEEN_IN_GAP_RATIO = 0.5  # of the mark: with so much of it seen, it is there
 
 
 @dataclass(slots=True)
@@ -248,7 +250,35 @@ def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: 
         return None
     if found.score < MIN_LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
+    _fill_gaps(found, samples, facts, threads, heed)
     return found
+
+
+def _fill_gaps(found: Found, samples: list[Sample], facts: Facts, threads: int, heed: Heed) -> None:
+    """Completes the times of a mark by looks at those without its outline.
+
+    The outline is one of brightness: over a ground that is as bright as the mark, or as restless, it does not show.
+    """
+    there = found.presence.there.copy()
+    mark = detection.guess(found.looks).tight
+    if there.all() or not mark.any():
+        return
+    gaps = sorted(_runs(~there), key=lambda run: run[0] - run[1])
+    for first, last in gaps[:_MAX_GAP_LOOKS]:
+        view = rgb_of(samples[(first + last) // 2].crop(facts.layout, found.box), full=facts.layout.full)
+        seen = detection.look(view, threads=threads, heed=heed).odds > 0
+        there[first:last] = float(seen[mark].mean()) > _MIN_SEEN_IN_GAP_RATIO
+    if (there == found.presence.there).all():
+        return
+    all_steps, outline = steps_in(samples, found.box, mark, facts)
+    found.presence = replace(found.presence, there=there)
+    found.which = templates.backgrounds(all_steps, outline, there)
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """The first of each run of true ones, and the one after its last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(first), int(last)) for first, last in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def look_closer(
@@ -261,6 +291,8 @@ def look_closer(
     numbers = varied(found.which, most)
     pictures = [rgb_of(samples[number].crop(facts.layout, wide), full=facts.layout.full) for number in numbers]
     looks = [detection.look(picture, threads=threads, heed=heed) for picture in pictures]
+    if found.given is None:
+        looks = detection.weighed(looks, pictures)
     if found.given is None and found.score < 1:
         together = detection.likely(looks)
         inner = _linked(
@@ -277,7 +309,7 @@ def look_closer(
     left, right = max(found.box[2], wide[2]), min(found.box[3], wide[3])
     found.box = (top, bottom, left, right)
     here = np.s_[top - wide[0] : bottom - wide[0], left - wide[2] : right - wide[2]]
-    found.looks = [detection.Look(np.ascontiguousarray(each.seen[:, here[0], here[1]])) for each in looks]
+    found.looks = [each.within(*here) for each in looks]
     found.pictures = [np.ascontiguousarray(picture[here]) for picture in pictures]
     return True
 
