@@ -39,7 +39,7 @@ def test_a_shared_mark_that_leaves_a_trace_is_not_used(  # W-08
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, strength: float
 ) -> None:
     weak = replace(MATTE, alpha=MATTE.alpha * np.float32(strength), tint=MATTE.tint * np.float32(strength))
-    monkeypatch.setattr(plated, "solve_plated", lambda *_: weak)
+    monkeypatch.setattr(shared_mark, "_solved", lambda *_: weak)
     alone: list[object] = []
 
     def detect(picture: object, **how: object) -> Detection:

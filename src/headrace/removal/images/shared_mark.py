@@ -7,8 +7,9 @@ from headrace.removal.order import Progress
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
 
 if TYPE_CHECKING:
+    from headrace.removal.images.eye.plates import Box as PlateBox
     from headrace.removal.images.views.detection import Look
-    from headrace.removal.images.views.solving import Matte
+    from headrace.removal.images.views.solving import Guess, Matte
 
 MIN_VIEWS = 4  # pictures needed to learn a common mark
 MAX_VIEWS = 31  # other pictures that a mark is learnt from: more hardly improve it
@@ -16,6 +17,9 @@ MAX_HELD_BYTES = 900_000_000  # of pictures in memory at once
 # Confidence by residue: of the outline in one picture, and of the mark in all results together. From the second limit
 # on a result is poor, from the third on it is refused.
 _OUTLINE_LIMITS_RATIO, _TOGETHER_LIMITS_RATIO = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
+_TRIED_VIEWS = 8  # on which ways of solving are compared
+_EDGE_BAND_PX = 7  # the side of the square that reaches beyond a mark's edges
+_OUTLINED_SCORE = 0.9  # of a mark whose outline eight different pictures show
 _MIN_PLAIN_LEVELS = 50.0  # a clearly visible mark changes its pixels by this many levels
 _MIN_STRENGTH_RATIO = 0.3  # of the mark's strength: with less, a picture does not have it
 
@@ -27,7 +31,7 @@ def learn(
     import numpy as np
 
     from headrace.removal.images.eye.judging import judge
-    from headrace.removal.images.views import detection, plated
+    from headrace.removal.images.views import detection, persistence
 
     looks = []
     numbers = detection.spread(len(views))
@@ -38,19 +42,52 @@ def learn(
     mean = np.mean(views[:8], 0).astype(np.uint8)
     judged = judge(mean, together, together)
     guess = detection.guess(looks, allowed)
-    if not judged.regions or judged.score < least_score or not guess.tight.any():
-        return None, judged.score
-    guess, plates = detection.with_plates(guess, mean, judged.regions, allowed)
+    score = judged.score
+    if not judged.regions or score < least_score or not guess.tight.any():
+        guess = persistence.completed(views, guess.nothing, allowed)
+        if not guess.tight.any():
+            return None, score
+        score = _OUTLINED_SCORE
+    else:
+        guess = persistence.completed(views, guess, allowed)
+    plated = detection.with_plates(guess, mean, judged.regions, allowed)
     progress(70)
-    matte = plated.solve_plated(views, guess, plates)
+    matte = _solved(views, guess, plated)
     # A picture without the mark would make the mark seem far weaker: its pixels vary as if nothing covered them.
     with_mark = _with_mark(views, matte)
     if MIN_VIEWS <= len(with_mark) < len(views):
-        matte = plated.solve_plated([views[number] for number in with_mark], guess, plates)
+        matte = _solved([views[number] for number in with_mark], guess, plated)
     progress(80)
     looked = {number: look for number, look in zip(numbers, looks, strict=True) if number in with_mark}
     left = _left_together([views[number] for number in looked], list(looked.values()), matte, threads) if looked else 0
-    return replace(matte, trust=1 - left), judged.score
+    return replace(matte, trust=1 - left), score
+
+
+def _solved(views: list[Any], guess: "Guess", plated: "tuple[Guess, list[PlateBox]]") -> "Matte":
+    """The matte ink by ink, with a plate below them, or with one alpha for all: whichever leaves the fewest edges."""
+    from headrace.removal.images.views.dissolved import solve_dissolved
+    from headrace.removal.images.views.plated import solve_plated
+
+    mattes = [solve_plated(views, guess, []), solve_dissolved(views, guess)]
+    if plated[1]:
+        mattes.append(solve_plated(views, *plated))
+    solved = [each for each in mattes if each is not None]
+    if len(solved) == 1:
+        return solved[0]
+    zone = plated[0].loose | guess.loose
+    return min(solved, key=lambda matte: _edges_left(views[:_TRIED_VIEWS], matte, zone))
+
+
+def _edges_left(views: list[Any], matte: "Matte", zone: Any) -> float:
+    """The energy of the edges that all results have in common, in and beside the mark."""
+    import cv2
+    import numpy as np
+
+    from headrace.removal.images.views.stack import persistent_steps
+
+    near = cv2.dilate(zone.view(np.uint8), np.ones((_EDGE_BAND_PX,) * 2, np.uint8)).view(np.bool_)
+    right, down = persistent_steps([take_off(view, matte).picture for view in views])
+    return float((right[near] ** 2 + down[near] ** 2).sum())
 
 
 def _left_together(views: list[Any], looks: "list[Look]", matte: "Matte", threads: int) -> float:

@@ -57,6 +57,12 @@ class Guess:
     alpha: Plane
     tint: Plane
 
+    @property
+    def nothing(self) -> "Guess":
+        """A guess of the same size without a mark."""
+        tight, loose = np.zeros_like(self.tight), np.zeros_like(self.loose)
+        return Guess(tight, loose, np.zeros_like(self.alpha), np.zeros_like(self.tint))
+
 
 def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT, heed: Callable[[], object] = lambda: None) -> Matte:
     """The mark's matte by all views together. ``light`` are the levels of black and of white."""
@@ -66,7 +72,7 @@ def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT, heed: Callabl
     heed()
     beneath = fill(seen.mean, guess.loose)
     heed()
-    shift = _shift(seen, beneath, right, down, guess.loose)
+    shift = shift_of(seen, beneath, right, down, guess.loose)
     heed()
     usual = fill(seen.variance + _MIN_VARIANCE_LEVELS, guess.loose)
     heed()
@@ -75,7 +81,7 @@ def solve(views: Views, guess: Guess, *, light: Light = RGB_LIGHT, heed: Callabl
     return Matte(alpha, tint, guess.loose, 1.0)
 
 
-def _shift(seen: Moments, beneath: Plane, right: Plane, down: Plane, loose: Mask) -> Plane:
+def shift_of(seen: Moments, beneath: Plane, right: Plane, down: Plane, loose: Mask) -> Plane:
     """How far the mark moves the mean of each pixel: in detail by the steps that persist, at large by the mean."""
     detail = integrated(right, down, loose)
     off = (seen.mean - beneath - detail) * loose[..., None]
