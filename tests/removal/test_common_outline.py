@@ -61,7 +61,7 @@ def test_eight_pictures_tell_a_dissolved_logo_by_themselves() -> None:  # W-03
     assert guess.tight[cover == 0].mean() < 0.05
     matte = dissolved.solve_dissolved(views, guess)
     assert matte is not None
-    assert float(matte.alpha.max()) == pytest.approx(ALPHA, abs=0.05)
+    assert float(matte.alpha.max()) == pytest.approx(ALPHA, abs=0.08)
     mask = cover > 0.02
     for view, picture in zip(views, pictures, strict=True):
         result = shared_mark.take_off(view, matte).picture

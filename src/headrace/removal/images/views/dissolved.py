@@ -84,8 +84,9 @@ def opacity(views: Views, tight: Mask) -> float | None:
         inside, control = _following(views, tight, tight, rim), _following(views, grown, tight, rim)
         if inside is None or control is None:
             continue
-        alpha = 1 - inside
-        return alpha if control > _MIN_FOLLOWING_RATIO and _MIN_ALPHA <= alpha <= _MAX_ALPHA else None
+        # Half of the difference: beside the mark the control lies over other parts of the pictures.
+        alpha = 1 - inside / np.sqrt(control)
+        return float(alpha) if control > _MIN_FOLLOWING_RATIO and _MIN_ALPHA <= alpha <= _MAX_ALPHA else None
     return None
 
 
