@@ -7,7 +7,11 @@ import pytest
 
 from headrace.removal.images.views import detection
 from headrace.removal.images.views.detection import Look
+from headrace.removal.images.views.solving import Matte
+from headrace.removal.report import Check, Verdict, of_check
 from headrace.removal.video import static_marks, templates
+from headrace.removal.video.blur import detail_ratio
+from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Sample
@@ -67,3 +71,21 @@ def test_times_without_an_outline_are_looked_at(
     static_marks._fill_gaps(found, samples, facts, 1, lambda: None)
     assert found.presence.there.mean() == present
     assert (found.which >= 0).mean() == present
+
+
+@pytest.mark.parametrize(
+    ("side", "is_blurred", "verdict"), [(40, True, Verdict.LOOK), (40, False, Verdict.CLEAN), (10, True, Verdict.CLEAN)]
+)
+def test_a_wide_blur_over_a_rich_picture_is_worth_a_look(side: int, is_blurred: bool, verdict: Verdict) -> None:
+    """A word over a third of the clip was filled with a smear, and the result called clean."""
+    layout = Layout("yuv420p", 1, 1, 8, full=False)
+    bright = np.random.default_rng(7).integers(16, 235, (120, 200)).astype(np.uint8)
+    alpha = np.zeros((80, 80), np.float32)
+    alpha[20 : 20 + side, 20 : 20 + side] = 1
+    matte = Matte(alpha, np.repeat(200 * alpha[..., None], 3, 2), alpha > 0, 1.0)
+    eraser = Eraser((20, 100, 40, 120), matte, layout, invent=True)
+    if is_blurred:
+        bright[40 : 40 + side, 60 : 60 + side] = 120
+    sample = Sample(0, 0.0, [bright, np.full((60, 100), 128, np.uint8), np.full((60, 100), 128, np.uint8)])
+    detail = detail_ratio([sample], layout, [eraser])
+    assert of_check(Check(True, None, 1.0, 0.0, detail=detail)) is verdict

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from headrace.removal.errors import CandidateUnknown
 from headrace.removal.order import FailureCode
-from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_CLEAN_CONFIDENCE, MIN_CONFIDENCE, MIN_DETAIL_RATIO
 
 MAX_LISTED_PAGES, MAX_LISTED_SPANS, MAX_LISTED_REASONS, MAX_TEXT_LETTERS = 100, 100, 6, 120
 
@@ -31,6 +31,11 @@ def of_confidence(confidence: float) -> Verdict:
     if confidence < MIN_CONFIDENCE:
         return Verdict.POOR
     return Verdict.CLEAN if confidence >= MIN_CLEAN_CONFIDENCE else Verdict.LOOK
+
+
+def of_check(check: "Check") -> Verdict:
+    """The verdict on a file that passed its check."""
+    return Verdict.LOOK if check.detail is not None and check.detail < MIN_DETAIL_RATIO else Verdict.CLEAN
 
 
 class Method(StrEnum):
@@ -107,6 +112,7 @@ class Check:
     seen_within: bool | None = None  # whether that is where the mark was, and not beside it
     held_back: bool | None = None  # failed only a check that `accept_poor` waives: an order with it gets this file
     worst_shot: float | None = None  # how much of the mark is in the shot that has most of it
+    detail: float | None = None  # of wide filled places, as a share of the detail around them
 
     def figures(self) -> dict[str, Any]:
         """What there is of it, for this kind of media."""

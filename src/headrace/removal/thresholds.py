@@ -14,4 +14,5 @@ MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
 # What is the same in the margin of most pages of a document has this score: a person may call it a mark, and nothing is
 # asked about it.
 MAX_FURNITURE_SCORE = 0.15
+MIN_DETAIL_RATIO = 0.5  # of wide filled places in clips: with less, the place is a blur that one sees
 MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something

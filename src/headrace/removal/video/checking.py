@@ -14,6 +14,7 @@ from headrace.removal.images.views import detection
 from headrace.removal.order import Order
 from headrace.removal.report import Check
 from headrace.removal.video import moving_marks, rotation, scrolling, solving, static_marks
+from headrace.removal.video.blur import detail_ratio
 from headrace.removal.video.clip_removal import Remover
 from headrace.removal.video.marks_file import Mark, rested
 from headrace.removal.video.model import Kind, Placed
@@ -140,6 +141,7 @@ def check(
         seen_within=again is not None and again[1],
         held_back=held_back,
         worst_shot=0.0 if worst is None else round(worst.residue, 4),
+        detail=detail_ratio(result.samples, result.facts.layout, remover.resting),
     ), result
 
 

@@ -186,6 +186,11 @@ class Remover:
     def erasers(self) -> list[Eraser]:
         return [each.eraser for each in self._off]
 
+    @property
+    def resting(self) -> list[Eraser]:
+        """Those of marks that stay in one place."""
+        return [each.eraser for each in self._off if each.moving is None]
+
     def to_check(self) -> dict[int, list[tuple[Eraser, float, float]]]:
         """Frames that show in the result whether the marks went, by number: each mark with how strong it was there,
         and how much its outline tells."""

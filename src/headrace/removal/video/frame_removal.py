@@ -53,6 +53,11 @@ class Eraser:
         return Method.INVENTED if not (self._loose & ~self._hole).any() else Method.BOTH
 
     @property
+    def filled(self) -> NDArray[np.bool_] | None:
+        """The pixels of the box that are filled in from around it; None for none."""
+        return self._hole
+
+    @property
     def changed(self) -> int:
         """Pixels."""
         return self._inked

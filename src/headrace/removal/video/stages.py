@@ -10,7 +10,7 @@ from headrace.removal.errors import HintUnusable
 from headrace.removal.images.comparison import save_unpaid
 from headrace.removal.order import FailureCode, Names, Order, Progress, StageOrder
 from headrace.removal.previews import write_preview
-from headrace.removal.report import Check, Report, Verdict, require_known
+from headrace.removal.report import Check, Report, Verdict, of_check, require_known
 from headrace.removal.video import attempts, marks_file, previews
 from headrace.removal.video.label_texts import with_label_texts
 from headrace.removal.video.marks_file import Mark
@@ -73,7 +73,7 @@ def inpaint(order: StageOrder, progress: Progress) -> Report:
     if check.passed:
         facts |= {"removed": [each.candidate.id for each in done.chosen], "method": done.method}
         return Report(
-            facts | {"verdict": Verdict.POOR if accepted else Verdict.CLEAN},
+            facts | {"verdict": Verdict.POOR if accepted else of_check(check)},
             keeps=[order.result.rpartition("/")[2], Names.SIDES],
         )
     keeps: list[str] = []
