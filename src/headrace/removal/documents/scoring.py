@@ -105,13 +105,14 @@ def judge(traits: Traits) -> Judgement:
 
 
 def is_furniture(traits: Traits, *, annotation: bool = False) -> bool:
-    """Whether it is listed although nothing says that it is a mark: it is in the margin of most pages, or a note."""
+    """Whether it is listed although nothing says that it is a mark: it is slanted or in the margin on most
+    pages, or a note."""
     if annotation:
         return True
     says_little = bool(traits.text) and len(traits.text.replace(" ", "")) < _MIN_LETTERS
     if traits.belongs or traits.plain_shape or traits.backdrop or says_little:
         return False
-    return traits.in_margin and _repetition(traits) == _ON_MOST_PAGES_SCORE
+    return (traits.in_margin or traits.slanted) and _repetition(traits) == _ON_MOST_PAGES_SCORE
 
 
 def _rules(traits: Traits, words: Words) -> list[tuple[float, str]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pypdfium2
@@ -25,13 +25,22 @@ class Document(Protocol):
 
     format: str
     pages: int
-    candidates: tuple[Candidate, ...]
     warnings: list[str]
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]: ...
 
     @property
     def is_signed(self) -> bool: ...
 
     def clean(self, chosen: Sequence[Candidate], order: Order, result: str, progress: Progress) -> Check: ...
+
+
+@runtime_checkable
+class Boxable(Protocol):
+    """A document of which a user may name anything by a box."""
+
+    def add_boxed(self, hint: Hint, box: Rectangle) -> None: ...
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -111,6 +120,17 @@ def _is_old(order: Order) -> bool:
 
 
 def _read(order: StageOrder, progress: Progress) -> Document:
+    """The document, with what the user's boxes hold besides the marks that were found."""
+    document = _opened(order, progress)
+    if isinstance(document, Boxable):
+        for hint in order.order.hints:
+            for box in hint.all_boxes:
+                if not any(each.is_suspect for each in _in_box(document.candidates, hint, box)):
+                    document.add_boxed(hint, box)
+    return document
+
+
+def _opened(order: StageOrder, progress: Progress) -> Document:
     # Of old slides the file is read that they were converted to before.
     source = order.path(Names.CONVERTED) if _is_old(order.order) else order.order.source
     kind = media.document_of(source)

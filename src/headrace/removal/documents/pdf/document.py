@@ -9,6 +9,7 @@ from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.bombs import TooLarge
+from headrace.removal.documents.pdf.boxed import in_box
 from headrace.removal.documents.pdf.checking import check
 from headrace.removal.documents.pdf.drawings import placed
 from headrace.removal.documents.pdf.marked_content import drop_watermark_layers
@@ -21,7 +22,7 @@ from headrace.removal.documents.pdf.scan_editing import clean, learnt
 from headrace.removal.documents.pdf.scanning import Scan, scan
 from headrace.removal.documents.pdf.scans import MIN_VIEWS, ScanMark
 from headrace.removal.errors import DocumentUnreadable, TargetUnusable
-from headrace.removal.order import FailureCode, Order, Progress
+from headrace.removal.order import FailureCode, Hint, Order, Progress, Rectangle
 from headrace.removal.report import Candidate, Check, NotCleaned
 
 # How far the work is, in percent, when a part of it ends.
@@ -57,7 +58,18 @@ class PdfDocument:
             self._scan = scan(self._pdf, self._reader, lambda share: progress(round(_READ_PERCENT * share)))
             self.warnings = _warnings(self._pdf, self._scan)
         self.pages = self._scan.pages
-        self.candidates = tuple(found.candidate for found in self._scan.found)
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(found.candidate for found in self._scan.found)
+
+    def add_boxed(self, hint: Hint, box: Rectangle) -> None:
+        """List what is drawn in a user's box as the last candidate."""
+        with _readable(self._source):
+            found = in_box(self._pdf, self._reader, hint, box)
+        if found is not None:
+            numbered = replace(found, candidate=replace(found.candidate, id=len(self._scan.found) + 1))
+            self._scan = replace(self._scan, found=(*self._scan.found, numbered))
 
     @property
     def is_signed(self) -> bool:

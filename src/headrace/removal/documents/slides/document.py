@@ -28,13 +28,16 @@ class SlidesDocument:
         deck = read_deck(self._package, source)
         self._found = scan(self._package, deck, lambda share: progress(round(_READ_PERCENT * share)))
         self.pages = deck.slides
-        self.candidates = tuple(each.candidate for each in self._found)
         self.warnings: list[str] = []
         if (count := pictured(self._package, deck)) > 0:
             self.warnings.append(
                 f"{_number_of(count)} covered by a picture: a mark that is part of the picture is not looked for. Save "
                 "the picture, clean it with `headrace remove`, and put it in the old one's place."
             )
+
+    @property
+    def candidates(self) -> tuple[Candidate, ...]:
+        return tuple(each.candidate for each in self._found)
 
     @property
     def is_signed(self) -> bool:
