@@ -69,6 +69,18 @@ def test_a_box_for_some_pages_leaves_the_others(tmp_path: Path) -> None:
     assert ["APPROVED" in text for text in texts(source.with_suffix(".clean.pdf"))] == [True, False, True]
 
 
+def test_pages_that_are_not_ordered_say_nothing_of_a_box(tmp_path: Path) -> None:
+    """Another thing in the box on a page before hid the stamp."""
+    source = make(tmp_path / "in.pdf", stamped={2})
+    with pikepdf.open(source, allow_overwriting_input=True) as pdf:
+        pdf.pages[0].contents_add(b"BT /B 14 Tf 430 720 Td (Chapter 1) Tj ET")
+        pdf.save(source)
+    result = tmp_path / "out.pdf"
+    process(Order(str(source), str(result), mode="MANUAL", hints=(Hint(boxes=[BOX]),), pages=((2, 3),)))
+    first, second, _ = texts(result)
+    assert ("Chapter 1" in first, "APPROVED" in second) == (True, False)
+
+
 def test_a_box_around_nothing_says_so(tmp_path: Path) -> None:
     source = make(tmp_path / "in.pdf", stamped=set())
     report = process(

@@ -1,6 +1,6 @@
 """The stages of one document: a PDF or a presentation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,6 +17,7 @@ from headrace.removal.report import Candidate, Check, NotCleaned, Report, Verdic
 
 Picture = NDArray[np.uint8]
 
+_MIN_TIGHT_RATIO = 0.2  # of a box: what takes less of it is not all that the box is around
 MAX_PAGE_SIDE_PX = 1400.0  # of a page that is drawn for the comparison
 
 
@@ -40,7 +41,7 @@ class Document(Protocol):
 class Boxable(Protocol):
     """A document of which a user may name anything by a box."""
 
-    def add_boxed(self, hint: Hint, box: Rectangle) -> None: ...
+    def add_boxed(self, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]) -> None: ...
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -125,8 +126,8 @@ def _read(order: StageOrder, progress: Progress) -> Document:
     if isinstance(document, Boxable):
         for hint in order.order.hints:
             for box in hint.all_boxes:
-                if not any(each.is_suspect for each in _in_box(document.candidates, hint, box)):
-                    document.add_boxed(hint, box)
+                if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box)):
+                    document.add_boxed(hint, box, order.order.takes_page)
     return document
 
 
@@ -175,6 +176,12 @@ def _in_box(candidates: tuple[Candidate, ...], hint: Hint, box: Rectangle) -> li
     """What a box means: the marks that it touches. Only where it touches none, letterheads, foot lines and notes."""
     touched = [each for each in candidates if _is_on(each, hint) and _overlap(each, box)]
     return [each for each in touched if each.is_suspect] or touched
+
+
+def _is_named_by(box: Rectangle, each: Candidate) -> bool:
+    """Whether the box means this candidate alone: a mark, or something small in a wide box. A tight box means all of a
+    thing, its frame as well."""
+    return each.is_suspect or each.box.width * each.box.height < _MIN_TIGHT_RATIO * box[2] * box[3]
 
 
 def _is_kept(each: Candidate, hint: Hint) -> bool:

@@ -1,7 +1,7 @@
 """What a user's box on a page holds: where nothing in it looks like a mark, all that is drawn in it is one."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pikepdf
 
@@ -18,13 +18,15 @@ _MAX_PAGE_RATIO = 0.5  # of the page: a box that takes more is for finding, not 
 _MAX_TEXT_LETTERS = 120
 
 
-def in_box(pdf: pikepdf.Pdf, reader: Reader, hint: Hint, box: Rectangle) -> Found | None:
+def in_box(
+    pdf: pikepdf.Pdf, reader: Reader, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]
+) -> Found | None:
     """All that lies in the box, on the pages of the hint, else on the first page with something in it and wherever the
     same is in the box. What is drawn outside of the box, too, is not taken: it would go there as well."""
     first: tuple[int, PageFrame, list[Placed]] | None = None
     signatures: set[int] = set()
     pages: list[int] = []
-    for number, frame, drawings in _pages(pdf, reader, hint):
+    for number, frame, drawings in _pages(pdf, reader, hint, takes_page):
         if box[2] * box[3] > _MAX_PAGE_RATIO * frame.area:
             continue
         own = _own(frame, drawings, box)
@@ -52,9 +54,11 @@ def in_box(pdf: pikepdf.Pdf, reader: Reader, hint: Hint, box: Rectangle) -> Foun
     return Found(candidate, frozenset(signatures))
 
 
-def _pages(pdf: pikepdf.Pdf, reader: Reader, hint: Hint) -> Iterator[tuple[int, PageFrame, list[Placed]]]:
+def _pages(
+    pdf: pikepdf.Pdf, reader: Reader, hint: Hint, takes_page: Callable[[int], bool]
+) -> Iterator[tuple[int, PageFrame, list[Placed]]]:
     for number, page in enumerate(pdf.pages, 1):
-        if hint.pages is None or hint.pages[0] <= number <= hint.pages[1]:
+        if takes_page(number) and (hint.pages is None or hint.pages[0] <= number <= hint.pages[1]):
             drawings = [each for each in placed(reader.page(page)) if each.drawing.visible]
             yield number, frame_of(page), drawings
 

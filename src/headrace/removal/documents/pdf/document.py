@@ -1,6 +1,6 @@
 """One PDF: opened, read, cleaned, written, checked."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -63,10 +63,10 @@ class PdfDocument:
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(found.candidate for found in self._scan.found)
 
-    def add_boxed(self, hint: Hint, box: Rectangle) -> None:
+    def add_boxed(self, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]) -> None:
         """List what is drawn in a user's box as the last candidate."""
         with _readable(self._source):
-            found = in_box(self._pdf, self._reader, hint, box)
+            found = in_box(self._pdf, self._reader, hint, box, takes_page)
         if found is not None:
             numbered = replace(found, candidate=replace(found.candidate, id=len(self._scan.found) + 1))
             self._scan = replace(self._scan, found=(*self._scan.found, numbered))
