@@ -41,7 +41,7 @@ class Document(Protocol):
 class Boxable(Protocol):
     """A document of which a user may name anything by a box."""
 
-    def add_boxed(self, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]) -> None: ...
+    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None: ...
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -124,10 +124,14 @@ def _read(order: StageOrder, progress: Progress) -> Document:
     """The document, with what the user's boxes hold besides the marks that were found."""
     document = _opened(order, progress)
     if isinstance(document, Boxable):
-        for hint in order.order.hints:
-            for box in hint.all_boxes:
-                if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box)):
-                    document.add_boxed(hint, box, order.order.takes_page)
+        boxes = [(hint, box) for hint in order.order.hints for box in hint.all_boxes]
+        wanted = [
+            (hint, box)
+            for hint, box in boxes
+            if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box))
+        ]
+        if wanted:
+            document.add_boxed(wanted, order.order.takes_page)
     return document
 
 

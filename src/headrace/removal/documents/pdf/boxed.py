@@ -1,7 +1,8 @@
 """What a user's box on a page holds: where nothing in it looks like a mark, all that is drawn in it is one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import pikepdf
 
@@ -18,49 +19,61 @@ _MAX_PAGE_RATIO = 0.5  # of the page: a box that takes more is for finding, not 
 _MAX_TEXT_LETTERS = 120
 
 
-def in_box(
-    pdf: pikepdf.Pdf, reader: Reader, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]
-) -> Found | None:
-    """All that lies in the box, on the pages of the hint, else on the first page with something in it and wherever the
-    same is in the box. What is drawn outside of the box, too, is not taken: it would go there as well."""
-    first: tuple[int, PageFrame, list[Placed]] | None = None
-    signatures: set[int] = set()
-    pages: list[int] = []
-    for number, frame, drawings in _pages(pdf, reader, hint, takes_page):
-        if box[2] * box[3] > _MAX_PAGE_RATIO * frame.area:
-            continue
-        own = _own(frame, drawings, box)
-        if hint.pages is None and first is not None:
-            own = [each for each in own if each.drawing.signature in signatures]
+Wanted = Sequence[tuple[Hint, Rectangle]]
+
+
+@dataclass(slots=True)
+class _Held:
+    """What one box holds, on all pages that were read."""
+
+    first: tuple[PageFrame, list[Placed]] | None = None
+    signatures: set[int] = field(default_factory=set)
+    pages: list[int] = field(default_factory=list)
+
+    def add(self, number: int, frame: PageFrame, own: list[Placed]) -> None:
         if own:
-            first = first or (number, frame, own)
-            signatures |= {each.drawing.signature for each in own}
-            pages.append(number)
-    if first is None:
-        return None
-    text = " ".join(each.drawing.text for each in first[2] if each.drawing.text)
-    candidate = Candidate(
-        id=0,
-        kind=str(first[2][0].drawing.kind),
-        pages=tuple(pages),
-        copies=len(pages),
-        box=first[1].box([each.quad for each in first[2]]),
-        score=1.0,
-        method="box",
-        certain=False,
-        reasons=("the user drew a box around it",),
-        text=text[:_MAX_TEXT_LETTERS] or None,
-    )
-    return Found(candidate, frozenset(signatures))
+            self.first = self.first or (frame, own)
+            self.signatures |= {each.drawing.signature for each in own}
+            self.pages.append(number)
+
+    def found(self) -> Found | None:
+        if self.first is None:
+            return None
+        frame, own = self.first
+        text = " ".join(each.drawing.text for each in own if each.drawing.text)
+        candidate = Candidate(
+            id=0,
+            kind=str(own[0].drawing.kind),
+            pages=tuple(self.pages),
+            copies=len(self.pages),
+            box=frame.box([each.quad for each in own]),
+            score=1.0,
+            method="box",
+            certain=False,
+            reasons=("the user drew a box around it",),
+            text=text[:_MAX_TEXT_LETTERS] or None,
+        )
+        return Found(candidate, frozenset(self.signatures))
 
 
-def _pages(
-    pdf: pikepdf.Pdf, reader: Reader, hint: Hint, takes_page: Callable[[int], bool]
-) -> Iterator[tuple[int, PageFrame, list[Placed]]]:
+def in_boxes(pdf: pikepdf.Pdf, reader: Reader, wanted: Wanted, takes_page: Callable[[int], bool]) -> list[Found]:
+    """All that lies in each box, on the pages of its hint, else on the first page with something in it and wherever the
+    same is in the box. What is drawn outside of the box, too, is not taken: it would go there as well."""
+    held = [_Held() for _ in wanted]
     for number, page in enumerate(pdf.pages, 1):
-        if takes_page(number) and (hint.pages is None or hint.pages[0] <= number <= hint.pages[1]):
-            drawings = [each for each in placed(reader.page(page)) if each.drawing.visible]
-            yield number, frame_of(page), drawings
+        if not takes_page(number):
+            continue
+        frame = frame_of(page)
+        drawings = [each for each in placed(reader.page(page)) if each.drawing.visible]
+        for (hint, box), each in zip(wanted, held, strict=True):
+            is_for = hint.pages is None or hint.pages[0] <= number <= hint.pages[1]
+            if not is_for or box[2] * box[3] > _MAX_PAGE_RATIO * frame.area:
+                continue
+            own = _own(frame, drawings, box)
+            if hint.pages is None and each.first is not None:
+                own = [one for one in own if one.drawing.signature in each.signatures]
+            each.add(number, frame, own)
+    return [found for each in held if (found := each.found()) is not None]
 
 
 def _own(frame: PageFrame, drawings: list[Placed], box: Rectangle) -> list[Placed]:

@@ -9,7 +9,7 @@ from pikepdf.exceptions import PikepdfError
 
 from headrace.removal.documents.pdf.annotations import notes_of
 from headrace.removal.documents.pdf.bombs import TooLarge
-from headrace.removal.documents.pdf.boxed import in_box
+from headrace.removal.documents.pdf.boxed import in_boxes
 from headrace.removal.documents.pdf.checking import check
 from headrace.removal.documents.pdf.drawings import placed
 from headrace.removal.documents.pdf.marked_content import drop_watermark_layers
@@ -63,12 +63,12 @@ class PdfDocument:
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(found.candidate for found in self._scan.found)
 
-    def add_boxed(self, hint: Hint, box: Rectangle, takes_page: Callable[[int], bool]) -> None:
-        """List what is drawn in a user's box as the last candidate."""
+    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None:
+        """List what is drawn in the user's boxes as the last candidates."""
         with _readable(self._source):
-            found = in_box(self._pdf, self._reader, hint, box, takes_page)
-        if found is not None:
-            numbered = replace(found, candidate=replace(found.candidate, id=len(self._scan.found) + 1))
+            found = in_boxes(self._pdf, self._reader, wanted, takes_page)
+        for number, each in enumerate(found, len(self._scan.found) + 1):
+            numbered = replace(each, candidate=replace(each.candidate, id=number))
             self._scan = replace(self._scan, found=(*self._scan.found, numbered))
 
     @property
