@@ -21,7 +21,7 @@ from headrace.removal.documents.slides import legacy
 from headrace.removal.documents.slides.deck import P
 from headrace.removal.documents.slides.timing import forget_shapes
 from headrace.removal.errors import ConverterMissing, DocumentEncrypted, DocumentSigned, DocumentUnreadable
-from headrace.removal.order import Order
+from headrace.removal.order import Hint, Order
 from headrace.removal.report import Outcome, Report
 from headrace.removal.runner import carry_out
 from tests.missing_programs import missing
@@ -274,3 +274,21 @@ _BACKGROUND = (
     ' xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><p:bgPr><a:blipFill>'
     '<a:blip r:embed="{}"/><a:stretch><a:fillRect/></a:stretch></a:blipFill><a:effectLst/></p:bgPr></p:bg>'
 )
+
+
+def test_a_shape_on_one_slide_goes_by_a_box(tmp_path: Path) -> None:  # W-04
+    """No candidate was there, and a box was answered with NO_MARK."""
+    deck = clean_deck(3)
+    original = tmp_path / "clean.pptx"
+    deck.save(original)
+    stamp = deck.slides[1].shapes.add_textbox(Inches(5), Inches(2), Inches(2), Inches(1))
+    stamp.text_frame.text = "Reviewed by J."
+    marked = tmp_path / "deck.pptx"
+    deck.save(marked)
+    report, result = clean(marked, mode="MANUAL", hints=(Hint(boxes=[(350, 134, 170, 90)]),))
+    assert report.outcome is Outcome.REMOVED, report
+    (taken,) = (each for each in report.candidates if each.id in report.removed)
+    assert (taken.pages, taken.method) == ((2,), "box")
+    assert slides_xml(original) == slides_xml(result)
+    nothing, _ = clean(marked, mode="MANUAL", hints=(Hint(boxes=[(350, 134, 170, 90)], pages=(3, 3)),))
+    assert nothing.outcome is Outcome.NO_MARK

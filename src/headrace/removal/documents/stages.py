@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 import pypdfium2
@@ -34,14 +34,9 @@ class Document(Protocol):
     @property
     def is_signed(self) -> bool: ...
 
-    def clean(self, chosen: Sequence[Candidate], order: Order, result: str, progress: Progress) -> Check: ...
-
-
-@runtime_checkable
-class Boxable(Protocol):
-    """A document of which a user may name anything by a box."""
-
     def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None: ...
+
+    def clean(self, chosen: Sequence[Candidate], order: Order, result: str, progress: Progress) -> Check: ...
 
 
 def prepare(order: StageOrder, progress: Progress) -> Report:
@@ -123,15 +118,14 @@ def _is_old(order: Order) -> bool:
 def _read(order: StageOrder, progress: Progress) -> Document:
     """The document, with what the user's boxes hold besides the marks that were found."""
     document = _opened(order, progress)
-    if isinstance(document, Boxable):
-        boxes = [(hint, box) for hint in order.order.hints for box in hint.all_boxes]
-        wanted = [
-            (hint, box)
-            for hint, box in boxes
-            if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box))
-        ]
-        if wanted:
-            document.add_boxed(wanted, order.order.takes_page)
+    boxes = [(hint, box) for hint in order.order.hints for box in hint.all_boxes]
+    wanted = [
+        (hint, box)
+        for hint, box in boxes
+        if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box))
+    ]
+    if wanted:
+        document.add_boxed(wanted, order.order.takes_page)
     return document
 
 

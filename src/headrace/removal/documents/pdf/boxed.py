@@ -6,16 +6,14 @@ from dataclasses import dataclass, field
 
 import pikepdf
 
+from headrace.removal.documents.boxes import REASON, is_for, is_inside
 from headrace.removal.documents.pdf.drawings import Placed, placed
 from headrace.removal.documents.pdf.pages import PageFrame, frame_of
 from headrace.removal.documents.pdf.reading import Reader
 from headrace.removal.documents.pdf.scanning import Found
 from headrace.removal.order import Hint, Rectangle
-from headrace.removal.report import Box as ShownBox
 from headrace.removal.report import Candidate
 
-_MIN_INSIDE_RATIO = 0.8  # of what is drawn
-_MAX_PAGE_RATIO = 0.5  # of the page: a box that takes more is for finding, not for taking everything
 _MAX_TEXT_LETTERS = 120
 
 
@@ -50,7 +48,7 @@ class _Held:
             score=1.0,
             method="box",
             certain=False,
-            reasons=("the user drew a box around it",),
+            reasons=(REASON,),
             text=text[:_MAX_TEXT_LETTERS] or None,
         )
         return Found(candidate, frozenset(self.signatures))
@@ -66,8 +64,7 @@ def in_boxes(pdf: pikepdf.Pdf, reader: Reader, wanted: Wanted, takes_page: Calla
         frame = frame_of(page)
         drawings = [each for each in placed(reader.page(page)) if each.drawing.visible]
         for (hint, box), each in zip(wanted, held, strict=True):
-            is_for = hint.pages is None or hint.pages[0] <= number <= hint.pages[1]
-            if not is_for or box[2] * box[3] > _MAX_PAGE_RATIO * frame.area:
+            if not is_for(hint, box, number, frame.area):
                 continue
             own = _own(frame, drawings, box)
             if hint.pages is None and each.first is not None:
@@ -78,16 +75,7 @@ def in_boxes(pdf: pikepdf.Pdf, reader: Reader, wanted: Wanted, takes_page: Calla
 
 def _own(frame: PageFrame, drawings: list[Placed], box: Rectangle) -> list[Placed]:
     """What lies in the box and nowhere else on the page."""
-    inside = [each for each in drawings if _share(frame.box([each.quad]), box) >= _MIN_INSIDE_RATIO]
+    inside = [each for each in drawings if is_inside(frame.box([each.quad]), box)]
     everywhere = Counter(each.drawing.signature for each in drawings)
     here = Counter(each.drawing.signature for each in inside)
     return [each for each in inside if here[each.drawing.signature] == everywhere[each.drawing.signature]]
-
-
-def _share(own: ShownBox, box: Rectangle) -> float:
-    """How much of what is drawn the box holds; a line counts as one point wide."""
-    left, top, width, height = box
-    wide, high = max(own.width, 1.0), max(own.height, 1.0)
-    across = min(left + width, own.left + wide) - max(left, own.left)
-    along = min(top + height, own.top + high) - max(top, own.top)
-    return max(across, 0.0) * max(along, 0.0) / (wide * high)

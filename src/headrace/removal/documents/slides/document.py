@@ -1,7 +1,9 @@
 """One presentation: opened, read, cleaned, written, checked."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+from headrace.removal.documents.slides.boxed import in_boxes
 from headrace.removal.documents.slides.checking import check
 from headrace.removal.documents.slides.deck import read_deck
 from headrace.removal.documents.slides.editing import take_off
@@ -9,7 +11,7 @@ from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.slides.scanning import Found, pictured, scan
 from headrace.removal.documents.slides.shapes import Shape
 from headrace.removal.errors import TargetUnusable
-from headrace.removal.order import FailureCode, Order, Progress
+from headrace.removal.order import FailureCode, Hint, Order, Progress, Rectangle
 from headrace.removal.report import Candidate, Check, NotCleaned
 
 # How far the work is, in percent, when a part of it ends.
@@ -25,7 +27,7 @@ class SlidesDocument:
         """Raises ``DocumentUnreadable``."""
         self._source = source
         self._package = Package(source)
-        deck = read_deck(self._package, source)
+        self._deck = deck = read_deck(self._package, source)
         self._found = scan(self._package, deck, lambda share: progress(round(_READ_PERCENT * share)))
         self.pages = deck.slides
         self.warnings: list[str] = []
@@ -38,6 +40,12 @@ class SlidesDocument:
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(each.candidate for each in self._found)
+
+    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None:
+        """List the shapes in the user's boxes as the last candidates."""
+        found = in_boxes(self._package, self._deck, wanted, takes_page)
+        for number, each in enumerate(found, len(self._found) + 1):
+            self._found = (*self._found, replace(each, candidate=replace(each.candidate, id=number)))
 
     @property
     def is_signed(self) -> bool:
