@@ -44,7 +44,7 @@ def drafted(block: Block) -> Draft:
     at = np.nonzero(block.loose)
     marked, smooth, part = block.picture[at], membrane[at], share[at]
     depth: Plane = np.minimum(deep[at], _MAX_DEPTH_PX).astype(np.float32)
-    missed = _missed(strays, at, depth)
+    missed = missed_at(strays, at, depth)
     alpha, colour, strong = _inked(block, at, marked, smooth, part, missed, whole[at], depth)
     opacity = alpha * part
     through = np.maximum(1 - opacity, 1 - _MAX_ALPHA)
@@ -125,7 +125,7 @@ def strays_of(picture: Plane, loose: Mask) -> list[Plane]:
     return each
 
 
-def _missed(strays: list[Plane], at: At, depth: Plane) -> Plane:
+def missed_at(strays: list[Plane], at: At, depth: Plane) -> Plane:
     """How far off filling in is to be expected, so deep in the mark."""
     near, further, far = (plane[at] for plane in strays)
     doublings = np.log2(np.maximum(depth, 1)) - 2

@@ -13,8 +13,8 @@ Rectangle = tuple[int, int, int, int]  # left, top, width, height
 Polygon = tuple[tuple[int, int], ...]  # corners, across and down
 
 # Where a box says that there is a mark: how much likelier each pixel is one, and each group (logarithms of odds).
-_PIXEL_ODDS, GROUP_ODDS = 1.2, 5.0
-_LIKELIER = np.rint(255 / (1 + np.exp(-(ODDS + _PIXEL_ODDS)))).astype(np.uint8)
+PIXEL_ODDS, GROUP_ODDS = 1.2, 5.0
+_LIKELIER = np.rint(255 / (1 + np.exp(-(ODDS + PIXEL_ODDS)))).astype(np.uint8)
 _MIN_EVIDENCE_LEVELS = 8  # in 255ths: less is no evidence, and stays none
 
 

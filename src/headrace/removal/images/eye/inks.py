@@ -59,7 +59,7 @@ def read(points: Points, usable: NDArray[np.bool_]) -> tuple[list[Ink], NDArray[
     return [_ink(points, belongs == k, usable, centre) for k, centre in enumerate(centres)], belongs
 
 
-def centres_of(colour: Numbers, weight: Numbers) -> Numbers:
+def centres_of(colour: Numbers, weight: Numbers, *, apart: float = _MIN_COLOUR_DISTANCE_LEVELS) -> Numbers:
     """The colours that make up the mark: cells of a coarse histogram, the fullest first, settled by their means."""
     cells = np.clip(colour, 0, 255).astype(np.intp) >> 6
     cell = (cells[:, 0] * 4 + cells[:, 1]) * 4 + cells[:, 2]
@@ -68,7 +68,7 @@ def centres_of(colour: Numbers, weight: Numbers) -> Numbers:
     for k in np.argsort(-full, kind="stable")[:8]:
         if full[k] >= _MIN_INK_RATIO * full.sum() and len(chosen) < _MAX_INKS:
             mean = np.average(colour[cell == k], axis=0, weights=weight[cell == k])
-            if all(np.abs(mean - other).max() > _MIN_COLOUR_DISTANCE_LEVELS for other in chosen):
+            if all(np.abs(mean - other).max() > apart for other in chosen):
                 chosen.append(mean)
     centres = np.array(chosen) if chosen else np.average(colour, axis=0, weights=weight)[None]
     belongs = nearest_to(colour, centres)

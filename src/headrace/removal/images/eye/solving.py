@@ -95,7 +95,7 @@ def solve(
     if detection.finer is not None:
         how = {"least_score": least_score, "in_place": in_place, "threads": threads}
         return _solved_with_finer(picture, detection, detection.finer, how)
-    refused = _refused(picture, detection, least_score)
+    refused = refusal(picture, detection, least_score)
     if refused is not None:
         return refused
     left_over = detection.at_least(least_score)
@@ -124,7 +124,7 @@ def solve(
     return Restoration(result, round(confidence, 4), computed, invented, gone=whole)
 
 
-def _refused(picture: Picture, detection: Detection, least_score: float) -> Restoration | None:
+def refusal(picture: Picture, detection: Detection, least_score: float) -> Restoration | None:
     """What can be refused, or must be asked about, before anything is computed."""
     if not detection.regions:
         return Restoration(picture, 0.0, 0, 0, refused="No mark was seen.")
