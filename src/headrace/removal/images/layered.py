@@ -53,7 +53,7 @@ def without_layers(picture: Picture, mark: Detection) -> Layered | None:
         inside,
         PIXEL_ODDS if mark.confirmed else 0.0,
     )
-    if layers is None or layers.misfit > _MAX_MISFIT or float(layers.alphas.max()) > _MAX_SOLVED_ALPHA:
+    if layers is None or layers.misfit > _MAX_MISFIT or float(layers.alphas.min()) > _MAX_SOLVED_ALPHA:
         return None
     covered = layers.labels > 0
     edge = _edges(layers)

@@ -18,7 +18,7 @@ from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 # Of the picture: a hole as large leaves the inpainter too little to go by.
 _MAX_HOLE_RATIO = 0.15
 _MIN_LEAD = 0.05  # by which the inpainter's result must be likelier to be good
-_LAYERS_LEAD = 0.1  # by which that of the layers may be less likely: what fits along all outlines is right
+_LAYERS_LEAD = 0.15  # by which that of the layers may be less likely: what fits along all outlines is right
 
 
 def restore(
@@ -64,8 +64,9 @@ def restore(
     drawn = inpainting.inpaint(picture, mark.mask_loose)
     if drawn is None:
         return best
-    evidence = measure_evidence(picture, drawn, mark, other=best.picture, threads=threads)
-    chance = round(best.gone * confidence.of_drawn(evidence, confidence.facts_of(mark, best)), 4)
+    evidence = measure_evidence(picture, drawn, mark, threads=threads)
+    invented = best.filled / max(1, best.filled + best.inverted)
+    chance = round(best.gone * confidence.of_drawn(evidence, invented), 4)
     other = Restoration(drawn, chance, 0, int((drawn != picture).any(2).sum()), gone=best.gone)
     better = not sky and chance > best.confidence + _MIN_LEAD
     first, second = (other, best) if better else (best, other)
@@ -82,8 +83,7 @@ def _better_of(
         results.append(Restoration(layered.picture, 0.0, layered.computed, layered.invented, gone=gone))
     weighed = []
     for each in results:
-        evidence = measure_evidence(picture, each.picture, mark, threads=threads)
-        chance = confidence.of_solved(evidence, confidence.facts_of(mark, each))
+        chance = confidence.of_computed(measure_evidence(picture, each.picture, mark, threads=threads))
         weighed.append(replace(each, confidence=round(each.gone * chance, 4)))
     if len(weighed) == 2 and weighed[1].confidence > weighed[0].confidence - _LAYERS_LEAD:
         return weighed[1]

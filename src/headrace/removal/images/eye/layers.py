@@ -186,7 +186,8 @@ def _settled(cost: NDArray[np.float32], down: NDArray[np.float32], right: NDArra
         parts = (from_up[:, 1:], from_down[:, :-1], from_left[:, :, 1:], from_right[:, :, :-1])
         for part, message in zip(parts, after, strict=True):
             part[:] = (part + message) / 2
-    return (cost + from_up + from_down + from_left + from_right).argmin(0).astype(np.uint8)
+    settled: Labels = (cost + from_up + from_down + from_left + from_right).argmin(0).astype(np.uint8)
+    return settled
 
 
 def _across_outlines(labels: Labels) -> tuple[NDArray[np.intp], ...]:

@@ -22,7 +22,7 @@ _MIN_KEPT_RATIO = 0.1  # of the mask: what loses more is no trimmed mark
 def trimmed(mark: Detection) -> Detection:
     """The mark in a user's box without the pixels that are unlikely and without ink.
 
-    Copies of a mark agree on theirs, and without a box no pixel is likelier than it looks: these marks stay as they are.
+    Copies of a mark agree on theirs, and without a box no pixel is likelier than it looks: these marks stay.
     """
     if not mark.confirmed or mark.repeated or mark.step > 1 or mark.finer is not None or not mark.tight.any():
         return mark
