@@ -17,7 +17,7 @@ from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 
 # Of the picture: a hole as large leaves the inpainter too little to go by.
 _MAX_HOLE_RATIO = 0.15
-_MIN_LEAD = 0.05  # by which the inpainter's result must be likelier to be good
+_MIN_LEAD = 0.2  # by which the inpainter's result must be likelier to be good: what it invents is worse than a trace
 _LAYERS_LEAD = 0.15  # by which that of the layers may be less likely: what fits along all outlines is right
 
 
