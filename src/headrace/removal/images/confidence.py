@@ -10,7 +10,7 @@ from headrace.removal.images.evidence import Evidence
 
 # A quarter of the results that were called good or bad are good, of strangers' results half: the odds are moved so that
 # nine in ten bad ones are not called clean. And they count less than they were fitted: results elsewhere vary more.
-_ODDS_RATIO, _ODDS_OFFSET = 0.7, 0.815
+_FITTED_RATIO, _OFFSET_ODDS = 0.7, 0.815
 _MAX_LAYER = 0.6  # more tells no more
 
 
@@ -37,4 +37,4 @@ def of_drawn(evidence: Evidence, invented: float) -> float:
 
 
 def _probability(*odds: float) -> float:
-    return 1 / (1 + math.exp(-max(-50.0, min(50.0, _ODDS_RATIO * sum(odds) + _ODDS_OFFSET))))
+    return 1 / (1 + math.exp(-max(-50.0, min(50.0, _FITTED_RATIO * sum(odds) + _OFFSET_ODDS))))

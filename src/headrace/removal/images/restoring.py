@@ -11,14 +11,14 @@ from headrace.removal.images.eye.model import MIN_FRUGAL_PIXELS, MIN_SCORE, Dete
 from headrace.removal.images.eye.smooth_ground import lies_on_smooth_ground
 from headrace.removal.images.eye.solving import refusal, solve
 from headrace.removal.images.eye.trimming import trimmed
-from headrace.removal.images.layered import Layered, without_layers
+from headrace.removal.images.layered import without_layers
 from headrace.removal.images.second_pass import with_second_pass
 from headrace.removal.thresholds import MIN_CLEAN_CONFIDENCE
 
 # Of the picture: a hole as large leaves the inpainter too little to go by.
 _MAX_HOLE_RATIO = 0.15
 _MIN_LEAD = 0.2  # by which the inpainter's result must be likelier to be good: what it invents is worse than a trace
-_LAYERS_LEAD = 0.15  # by which that of the layers may be less likely: what fits along all outlines is right
+_MAX_LAYERS_LAG = 0.15  # by which that of the layers may be less likely: what fits along all outlines is right
 
 
 def restore(
@@ -47,15 +47,16 @@ def restore(
     if not large:
         detection = trimmed(detection)
     solved = solve(picture, detection, least_score=least_score, in_place=in_place, threads=threads)
-    mark = detection if large else detection.at_least(least_score)
-    layered = None if large else without_layers(picture, mark)
-    if layered is None and (solved.refused is not None or (large and not high)):
+    if large and not high:
         return solved
     if high and looks_twice:
         solved = with_second_pass(picture, solved, hints, threads=threads, least_score=least_score)
     if large:
         return solved
-    best = _better_of(picture, mark, solved, layered, threads=threads)
+    mark = detection.at_least(least_score)
+    best = _better_of(picture, mark, solved, threads=threads)
+    if best.refused is not None:
+        return best
     if not (high or variant or best.confidence < MIN_CLEAN_CONFIDENCE) or not _suits(mark):
         return best
     sky = lies_on_smooth_ground(picture, mark.mask_loose)
@@ -73,21 +74,24 @@ def restore(
     return replace(first, variant=second.picture if variant else None)
 
 
-def _better_of(
-    picture: Picture, mark: Detection, solved: Restoration, layered: Layered | None, *, threads: int
-) -> Restoration:
-    """The solver's result or that of the layers, with how likely it is good."""
-    results = [] if solved.refused is not None else [solved]
-    if layered is not None:
-        gone = solved.gone if solved.refused is None else 1.0
-        results.append(Restoration(layered.picture, 0.0, layered.computed, layered.invented, gone=gone))
-    weighed = []
-    for each in results:
-        chance = confidence.of_computed(measure_evidence(picture, each.picture, mark, threads=threads))
-        weighed.append(replace(each, confidence=round(each.gone * chance, 4)))
-    if len(weighed) == 2 and weighed[1].confidence > weighed[0].confidence - _LAYERS_LEAD:
-        return weighed[1]
-    return weighed[0]
+def _better_of(picture: Picture, mark: Detection, solved: Restoration, *, threads: int) -> Restoration:
+    """The solver's result, or that of the layers where it is not clean, with how likely it is good."""
+
+    def weighed(result: Restoration) -> Restoration:
+        chance = confidence.of_computed(measure_evidence(picture, result.picture, mark, threads=threads))
+        return replace(result, confidence=round(result.gone * chance, 4))
+
+    if solved.refused is None:
+        solved = weighed(solved)
+        if solved.confidence >= MIN_CLEAN_CONFIDENCE:
+            return solved
+    layered = without_layers(picture, mark)
+    if layered is None:
+        return solved
+    gone = solved.gone if solved.refused is None else 1.0
+    other = weighed(Restoration(layered.picture, 0.0, layered.computed, layered.invented, gone=gone))
+    better = solved.refused is not None or other.confidence > solved.confidence - _MAX_LAYERS_LAG
+    return other if better else solved
 
 
 def _suits(mark: Detection) -> bool:

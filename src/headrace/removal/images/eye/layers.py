@@ -19,7 +19,7 @@ Numbers = NDArray[np.float64]
 Inks = tuple[NDArray[np.float32], NDArray[np.float32]]  # alphas (n) and colours (n 3, in levels)
 
 _MAX_PIXELS = 60_000  # of the copy that is labelled
-_ROUNDS, _MESSAGES = 3, 24
+_MAX_ROUNDS, _MESSAGES_COUNT = 3, 24
 # The first guess of the inks, by the network: pixels that are surely marked, and how far apart colours must be.
 _MIN_STRENGTH, _MIN_LIKELY_LEVELS, _MIN_INK_PIXELS, _MIN_APART_LEVELS, _MAX_INKS = 0.1, 128, 150, 60, 3
 _MAX_ALPHA = 0.95  # of an ink through which something is seen
@@ -34,7 +34,7 @@ _HIDDEN_LEVELS, _HIDDEN_STEP_LEVELS, _HIDDEN_DOUBT_RATIO = 4.0, 10.0, 0.6
 _MIN_SURE_ODDS, _MIN_STRONGER, _MAX_TOLD = 1.5, 0.15, 0.85
 _REACH_PX, _MIN_PAIRS = 2, 40  # ink is read off this far beside an outline: what is nearer is mixed
 # Pixels that vary by their grain tell nothing; so many pairs, varying so much, tell as much as the network.
-_GRAIN_POWER, _PAIRS_PER_WORD, _WORD_POWER = 3.0, 20.0, 300.0
+_GRAIN_SQUARE_LEVELS, _PAIRS_PER_WORD, _WORD_SQUARE_LEVELS = 3.0, 20.0, 300.0
 _MAX_OFF_ALPHA = 0.2  # by which the network errs at most
 _PLAIN_LEVELS = 16.0  # a colour this near to white, black or grey is it
 _PLAIN_CONTRAST_LEVELS = 60.0  # white or black against ground this far from it tells its own strength
@@ -86,7 +86,7 @@ def separate(picture: Plane, likely: Plane, strength: Plane, tint: Plane, inside
     chance = np.clip(chance, 1, 254)
     word = _Word((np.log(chance / (255 - chance)) - prior).astype(np.float32), some, tinted, there)
     inks = said
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         read = _read(image, _labelled(image, word, inks), said)
         if read is None:
             return None
@@ -174,7 +174,7 @@ def _settled(cost: NDArray[np.float32], down: NDArray[np.float32], right: NDArra
         return message
 
     upwards, leftwards = down.transpose(1, 0, 2, 3), right.transpose(1, 0, 2, 3)
-    for _ in range(_MESSAGES):
+    for _ in range(_MESSAGES_COUNT):
         belief = cost + from_up + from_down + from_left + from_right
         after = (
             told((belief - from_down)[:, :-1], down),
@@ -238,9 +238,9 @@ def _ink(inked: Numbers, beside: Numbers, said: float) -> tuple[float, Numbers]:
     alpha, colour = said, np.zeros(3)
     for _ in range(4):
         level, ground = inked[kept].mean(0), beside[kept].mean(0)
-        power = max(float(((beside[kept] - ground) ** 2).mean()) - _GRAIN_POWER, 0.0)
-        faint = max(float(((inked[kept] - level) ** 2).mean()) - _GRAIN_POWER, 0.0)
-        weight = power / _WORD_POWER * float(kept.sum()) / _PAIRS_PER_WORD
+        power = max(float(((beside[kept] - ground) ** 2).mean()) - _GRAIN_SQUARE_LEVELS, 0.0)
+        faint = max(float(((inked[kept] - level) ** 2).mean()) - _GRAIN_SQUARE_LEVELS, 0.0)
+        weight = power / _WORD_SQUARE_LEVELS * float(kept.sum()) / _PAIRS_PER_WORD
         through = ((weight * faint / max(power, 1.0) + (1 - said) ** 2) / (weight + 1)) ** 0.5
         alpha = float(np.clip(1 - through, max(0.03, said - _MAX_OFF_ALPHA), min(_MAX_ALPHA, said + _MAX_OFF_ALPHA)))
         colour = np.clip((level - (1 - alpha) * ground) / alpha, 0, 255)
