@@ -122,6 +122,22 @@ def test_only_a_result_that_is_not_clean_costs_the_inpainter_at_standard_quality
             assert len(drawn) == calls
 
 
+@pytest.mark.parametrize(("chance", "drawn"), [(0.45, False), (0.65, True)])
+def test_an_invented_fill_is_taken_only_where_it_is_clearly_likelier_good(
+    plated: tuple[Picture, Detection], monkeypatch: pytest.MonkeyPatch, chance: float, drawn: bool
+) -> None:
+    """36: damage is worse than a trace. The solver's result has 0.3 here."""
+    marked, detection = plated
+    other = marked // 2
+    monkeypatch.setattr(inpainting, "is_available", lambda: True)
+    monkeypatch.setattr(inpainting, "inpaint", lambda *_: other.copy())
+    monkeypatch.setattr(confidence, "of_computed", lambda *_: 0.3)
+    monkeypatch.setattr(confidence, "of_drawn", lambda *_: chance)
+    best = restore(marked, detection)
+    assert (best.picture == other).all() == drawn
+    assert best.confidence == pytest.approx(chance if drawn else 0.3)
+
+
 def test_without_the_weights_the_solver_works_alone(
     plated: tuple[Picture, Detection], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +178,7 @@ def test_a_net_of_words_that_is_still_legible_is_told(meadow: Picture) -> None:
         for left in range(-60, 420, 130):
             cv2.putText(net, "preview", (left + top % 60, top), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (255,), 2, cv2.LINE_AA)
     share = net[..., None] / np.float32(255)
-    marked, rest = (np.rint(calm + alpha * share * (235 - calm)).astype(np.uint8) for alpha in (0.4, 0.08))
+    marked, rest = (np.rint(calm + alpha * share * (235 - calm)).astype(np.uint8) for alpha in (0.4, 0.04))
     tight = net > 60
     loose = cv2.dilate(tight.view(np.uint8), np.ones((5, 5), np.uint8)).view(np.bool_)
     plane = loose.view(np.uint8) * np.uint8(100)
