@@ -16,12 +16,12 @@ from headrace.removal.images.eye.smooth_ground import with_grain
 _MARGIN_PX = 24  # around the mark
 _MAX_PIXELS = 4_000_000  # of a mark's surroundings
 _MIN_STROKE_PX, _MIN_THICK_RATIO = 7, 0.2  # so much of the mask must be strokes as thick: in thinner ones all is edge
-# Layers are believed that leave no more of the steps along their outlines, and of which so much is no edge.
+# Limits of accepted layers: steps left along their outlines, share without edges, and alpha.
 _MAX_MISFIT, _MIN_CORE_RATIO, _MAX_SOLVED_ALPHA = 0.4, 0.3, 0.9
 _EDGE_PX = 2  # at an outline inks are mixed; so much further at a smaller copy
 # The refiner's weight where something is computed grows from the first alpha to the second, up to this.
 _FAINT_ALPHA, _STRONG_ALPHA, _MAX_HEARD = 0.5, 0.9, 0.15
-_HIDDEN_PX = 7  # what hides the picture has soft edges, too
+_HIDDEN_PX = 7  # soft edges of opaque parts included
 _DOUBT_LEVELS = 15.0
 
 
@@ -33,7 +33,7 @@ class Layered(NamedTuple):
 
 
 def without_layers(picture: Picture, mark: Detection) -> Layered | None:
-    """The picture without the mark; None where it is no large mark of flat ink, or its inks cannot be told."""
+    """The picture without the mark; None where it is no large mark of flat ink, or its inks cannot be read."""
     if mark.repeated or mark.step > 1 or mark.finer is not None or not _is_thick(mark.tight):
         return None
     rows, columns = np.flatnonzero(mark.loose.any(1)), np.flatnonzero(mark.loose.any(0))

@@ -1,8 +1,8 @@
-"""A large mark as layers of flat ink: which ink covers each pixel, by what makes the picture under it go on.
+"""A large mark as layers of flat ink: the ink of each pixel, chosen for a picture without steps along the outlines.
 
-The network tells about where ink is, not to the pixel, and takes words on a band for the band. Across the true outline
-of an ink the picture under it goes on; across a wrong one it breaks. So the inks of all pixels are found together, by
-messages between neighbours (min-sum belief propagation), and each ink's strength is read again across its outlines.
+The network's mask is not exact to the pixel, and it takes words on a band for the band. The picture under an ink is
+continuous across the ink's true outline, not across a wrong one. So min-sum belief propagation labels all pixels
+together, and the strength of each ink is estimated again across its outlines.
 """
 
 from dataclasses import dataclass
@@ -23,26 +23,25 @@ _MAX_ROUNDS, _MESSAGES_COUNT = 3, 24
 # The first guess of the inks, by the network: pixels that are surely marked, and how far apart colours must be.
 _MIN_STRENGTH, _MIN_LIKELY_LEVELS, _MIN_INK_PIXELS, _MIN_APART_LEVELS, _MAX_INKS = 0.1, 128, 150, 60, 3
 _MAX_ALPHA = 0.95  # of an ink through which something is seen
-# What the network's word counts, in levels: for one of its logarithmic odds, for a whole strength, for a level of
-# colour laid on, and at most.
+# Weights of the network's planes, in levels: of logarithmic odds, of strength, of a level of colour, and their limits.
 _ODDS_LEVELS, _STRENGTH_LEVELS, _COLOUR_RATIO = 2.0, 30.0, 0.15
 _MAX_WORD_LEVELS, _MAX_STRENGTH_LEVELS, _MAX_IMPOSSIBLE_LEVELS, _NEVER_LEVELS = 8.0, 5.0, 20.0, 100.0
 _SWITCH_LEVELS, _MAX_STEP_LEVELS = 5.0, 40.0  # of a change of ink beside the step it leaves, and of any step
-# What no ink explains, as letters of another one: for each pixel, for each step, of the network's doubt in the inks.
+# Costs of the label for letters in another ink: per pixel, per step, and per level of the network's doubt in the inks.
 _HIDDEN_LEVELS, _HIDDEN_STEP_LEVELS, _HIDDEN_DOUBT_RATIO = 4.0, 10.0, 0.6
-# Letters on a plate, whose ink is none of those that were read: so sure, and so much stronger than the plate.
-_MIN_SURE_ODDS, _MIN_STRONGER, _MAX_TOLD = 1.5, 0.15, 0.85
-_REACH_PX, _MIN_PAIRS = 2, 40  # ink is read off this far beside an outline: what is nearer is mixed
-# Pixels that vary by their grain tell nothing; so many pairs, varying so much, tell as much as the network.
+# Letters on a plate in an ink of their own: least odds, and strength beside the plate's.
+_MIN_SURE_ODDS, _MIN_STRONGER, _MAX_SURE_STRENGTH = 1.5, 0.15, 0.85
+_REACH_PX, _MIN_PAIRS = 2, 40  # distance from an outline for reading ink: nearer pixels are mixed
+# Variance by grain is no evidence; number and variance of pairs with the weight of the network.
 _GRAIN_SQUARE_LEVELS, _PAIRS_PER_WORD, _WORD_SQUARE_LEVELS = 3.0, 20.0, 300.0
-_MAX_OFF_ALPHA = 0.2  # by which the network errs at most
+_MAX_OFF_ALPHA = 0.2  # largest error of the network
 _PLAIN_LEVELS = 16.0  # a colour this near to white, black or grey is it
 _PLAIN_CONTRAST_LEVELS = 60.0  # white or black against ground this far from it tells its own strength
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The inks of a mark, and which of them covers each pixel."""
+    """The inks of a mark, and the label of each pixel."""
 
     labels: Labels
     alphas: NDArray[np.float32]
@@ -62,7 +61,7 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """What the network says of each pixel."""
+    """The network's planes."""
 
     odds: Plane
     strength: Plane
@@ -71,7 +70,7 @@ class _Word:
 
 
 def separate(picture: Plane, likely: Plane, strength: Plane, tint: Plane, inside: Mask, prior: float) -> Layers | None:
-    """The layers of the mark ``inside``, given the network's planes; None where its inks cannot be told.
+    """The layers of the mark ``inside``, given the network's planes; None without readable inks.
 
     ``prior`` are the odds (their logarithm) that the probability has because the user drew a box.
     """
@@ -93,7 +92,7 @@ def separate(picture: Plane, likely: Plane, strength: Plane, tint: Plane, inside
         inks = read
     labels = _labelled(image, word, inks)
     misfit = _misfit(image, labels, inks)
-    sure = there & (word.odds > _MIN_SURE_ODDS) & (some > min(float(inks[0].max()) + _MIN_STRONGER, _MAX_TOLD))
+    sure = there & (word.odds > _MIN_SURE_ODDS) & (some > min(float(inks[0].max()) + _MIN_STRONGER, _MAX_SURE_STRENGTH))
     labels[(labels == 0) & sure] = len(inks[0]) + 1
     if scale < 1:
         labels = cv2.resize(labels, inside.shape[::-1], interpolation=cv2.INTER_NEAREST).astype(np.uint8)
@@ -150,7 +149,7 @@ def _labelled(image: Plane, word: _Word, inks: Inks) -> Labels:
 
 
 def _steps(bared: list[Plane], through: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    """What each pair of labels costs between neighbours along an axis (labels labels H W)."""
+    """Costs of each pair of labels for neighbours along an axis (labels labels H W)."""
     here, ahead = ([np.delete(plane, gone, axis) for plane in bared] for gone in (-1, 0))
     count = len(bared)
     plain = np.minimum(np.abs(ahead[0] - here[0]).mean(2), _MAX_STEP_LEVELS)
@@ -158,7 +157,7 @@ def _steps(bared: list[Plane], through: NDArray[np.float32], axis: int) -> NDArr
     cost[count, count] = plain
     for k in range(count):
         for j in range(count):
-            # What shows through is fainter under ink: all steps are those of the marked picture.
+            # Contrast is lower under ink: all steps are measured in the marked picture.
             left = plain if k == j else min(through[k], through[j]) * np.abs(here[k] - ahead[j]).mean(2)
             cost[k, j] = np.minimum(left, _MAX_STEP_LEVELS) + _SWITCH_LEVELS * (k != j)
     return cost
@@ -168,7 +167,7 @@ def _settled(cost: NDArray[np.float32], down: NDArray[np.float32], right: NDArra
     """The labels that cost least together, by messages between neighbours."""
     from_up, from_down, from_left, from_right = (np.zeros_like(cost) for _ in range(4))
 
-    def told(belief: NDArray[np.float32], steps: NDArray[np.float32]) -> NDArray[np.float32]:
+    def message_of(belief: NDArray[np.float32], steps: NDArray[np.float32]) -> NDArray[np.float32]:
         least = (belief[:, None] + steps).min(0)
         message: NDArray[np.float32] = least - least.min(0)
         return message
@@ -177,10 +176,10 @@ def _settled(cost: NDArray[np.float32], down: NDArray[np.float32], right: NDArra
     for _ in range(_MESSAGES_COUNT):
         belief = cost + from_up + from_down + from_left + from_right
         after = (
-            told((belief - from_down)[:, :-1], down),
-            told((belief - from_up)[:, 1:], upwards),
-            told((belief - from_right)[:, :, :-1], right),
-            told((belief - from_left)[:, :, 1:], leftwards),
+            message_of((belief - from_down)[:, :-1], down),
+            message_of((belief - from_up)[:, 1:], upwards),
+            message_of((belief - from_right)[:, :, :-1], right),
+            message_of((belief - from_left)[:, :, 1:], leftwards),
         )
         # Half of the former message: without that they may swing for ever.
         parts = (from_up[:, 1:], from_down[:, :-1], from_left[:, :, 1:], from_right[:, :, :-1])
@@ -203,7 +202,7 @@ def _across_outlines(labels: Labels) -> tuple[NDArray[np.intp], ...]:
 
 
 def _read(image: Plane, labels: Labels, said: Inks) -> Inks | None:
-    """Each ink by its outlines with what is known: bare ground, or an ink that was read before."""
+    """Each ink by its outlines with bare ground or with an ink read before."""
     soft = cv2.blur(image, (3, 3)).astype(np.float64)
     one_row, one_column, other_row, other_column = _across_outlines(labels)
     one, other = labels[one_row, one_column], labels[other_row, other_column]
@@ -212,7 +211,7 @@ def _read(image: Plane, labels: Labels, said: Inks) -> Inks | None:
     known, left = [0], list(range(1, len(alphas) + 1))
     while left:
         sides = {k: ((one == k) & np.isin(other, known), (other == k) & np.isin(one, known)) for k in left}
-        # The ink with the most outline along what is known comes next.
+        # The ink with the longest outline along known labels comes next.
         k = max(left, key=lambda each: int(sides[each][0].sum() + sides[each][1].sum()))
         first, second = sides[k]
         if first.sum() + second.sum() >= _MIN_PAIRS:
@@ -232,7 +231,7 @@ def _read(image: Plane, labels: Labels, said: Inks) -> Inks | None:
 def _ink(inked: Numbers, beside: Numbers, said: float) -> tuple[float, Numbers]:
     """inked = (1 - alpha) beside + alpha colour: alpha by how much less varies under the ink than beside it.
 
-    A line through the pairs would be too flat: what lies two pixels to either side of an outline is not the same.
+    A line through the pairs would be too flat: the ground differs between both sides of an outline.
     """
     kept = np.ones(len(inked), np.bool_)
     alpha, colour = said, np.zeros(3)
@@ -262,10 +261,10 @@ def _misfit(image: Plane, labels: Labels, inks: Inks) -> float:
     soft = np.stack([cv2.blur(each, (3, 3)) for each in _bared(image, inks)])
     one_row, one_column, other_row, other_column = _across_outlines(labels)
     one, other = labels[one_row, one_column], labels[other_row, other_column]
-    told = np.flatnonzero((one < len(soft)) & (other < len(soft)))
-    if not len(told):
+    inked = np.flatnonzero((one < len(soft)) & (other < len(soft)))
+    if not len(inked):
         return 1.0
-    here, there = (one_row[told], one_column[told]), (other_row[told], other_column[told])
+    here, there = (one_row[inked], one_column[inked]), (other_row[inked], other_column[inked])
     before = np.abs(soft[0][here] - soft[0][there]).mean()
-    after = np.abs(soft[(one[told], *here)] - soft[(other[told], *there)]).mean()
+    after = np.abs(soft[(one[inked], *here)] - soft[(other[inked], *there)]).mean()
     return float(after / max(float(before), 1.0))
