@@ -17,7 +17,7 @@ MAX_HELD_BYTES = 900_000_000  # of pictures in memory at once
 # Confidence by residue: of the outline in one picture, and of the mark in all results together. From the second limit
 # on a result is poor, from the third on it is refused.
 _OUTLINE_LIMITS_RATIO, _TOGETHER_LIMITS_RATIO = (0.0, 0.2, 0.35, 1.0), (0.0, 0.08, 0.11, 1.0)
-_TRIED_VIEWS = 8  # on which ways of solving are compared
+_TRIED_VIEWS_COUNT = 8  # on which ways of solving are compared
 _EDGE_BAND_PX = 7  # the side of the square that reaches beyond a mark's edges
 _OUTLINED_SCORE = 0.9  # of a mark whose outline eight different pictures show
 _MIN_PLAIN_LEVELS = 50.0  # a clearly visible mark changes its pixels by this many levels
@@ -75,7 +75,7 @@ def _solved(views: list[Any], guess: "Guess", plated: "tuple[Guess, list[PlateBo
     if len(solved) == 1:
         return solved[0]
     zone = plated[0].loose | guess.loose
-    return min(solved, key=lambda matte: _edges_left(views[:_TRIED_VIEWS], matte, zone))
+    return min(solved, key=lambda matte: _edges_left(views[:_TRIED_VIEWS_COUNT], matte, zone))
 
 
 def _edges_left(views: list[Any], matte: "Matte", zone: Any) -> float:

@@ -44,7 +44,7 @@ _SURROUNDINGS_RATIO = 0.6
 _MAX_SURROUNDINGS_PX = 240
 _MAX_GAP_PX, _MAX_WORD_GAP_PX = 9, 41  # pixels between parts of one mark
 _MAX_GAP_LOOKS = 6  # times without the outline, the longest, that the eye looks at
-_MIN_SEEN_IN_GAP_RATIO = 0.5  # of the mark: with so much of it seen, it is there
+_MIN_SEEN_IN_GAP_RATIO = 0.5  # of the mark that is seen: from here on it counts as present
 
 
 @dataclass(slots=True)

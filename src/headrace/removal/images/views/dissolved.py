@@ -24,7 +24,7 @@ _MIN_FOLLOWING_RATIO = 0.8  # with less, the ground outside tells nothing of tha
 _MIN_ALPHA, _MAX_ALPHA = 0.08, 0.85
 _WHOLE_PX = 3  # the side of the square that leaves what is surely covered
 _EDGE_SMOOTHING_PX = 1.2
-_ROUNDS = 3  # the mask is corrected by what was solved, and solved again
+_ROUNDS_COUNT = 3  # the mask is corrected by what was solved, and solved again
 _MIN_COVERED_RATIO = 0.5
 _MIN_FULL_RATIO = 0.8  # a pixel covered so much is covered whole
 _MIN_LEVER_LEVELS = 12.0  # by which the mark moves the mean: with less it tells nothing
@@ -37,7 +37,7 @@ def solve_dissolved(views: Views, guess: Guess) -> Matte | None:
     beneath = fill(seen.mean, guess.loose)
     shift = shift_of(seen, beneath, *persistent_steps(views), guess.loose)
     tight, matte = guess.tight, None
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS_COUNT):
         alpha = opacity(views, tight)
         whole = _eroded(tight.view(np.uint8), _WHOLE_PX)
         if alpha is None or whole.sum() < _MIN_RIM_PIXELS:
