@@ -17,12 +17,12 @@ from training.effects import hues, ramps, soften_far, warm, wear
 from training.marking import Chosen, Layers, Marker
 from training.sizes import DIGITS, SIGNATURE
 
-COMPOUND_RATIO = 0.33  # of the crops
+COMPOUND_RATIO = 0.3  # of the crops
 CORNER, EDGE, MIDDLE, ANYWHERE = range(4)
 PLACE_RATIOS = (0.54, 0.13, 0.2, 0.13)
 MAX_LINES = 3
 LINES_RATIOS = (0.46, 0.38, 0.16)
-SIGNATURE_RATIO, DATE_RATIO = 0.16, 0.1  # of those in a corner
+SIGNATURE_RATIO, DATE_RATIO = 0.18, 0.13  # of those in a corner
 REPEATED_RATIO = 0.16
 CUT_OFF_RATIO = 0.35  # of those in a corner or along an edge do not lie at the crop's border: it is no picture's
 MIN_LINE_PX, MIN_SIGN_PX = 6.5, 10.0

@@ -14,11 +14,16 @@ OPAQUE = 0.9
 # How much more an edge counts than a plain.
 RIM = 1.5
 
-NAMES = ("mask", "dice", "alpha", "colour", "restored", "ghosts", "error", "iou")
-_WEIGHTS = (3.0, 1.2, 2.5, 2.0, 6.0, 2.0, 4.0)
+NAMES = ("mask", "dice", "alpha", "colour", "restored", "ghosts", "error", "alarms", "iou")
+_WEIGHTS = (3.0, 1.2, 2.5, 2.0, 6.0, 2.0, 4.0, 1.0)
 HINT_NAMES = ("coarse_masks", "marked")
 _HINT_WEIGHTS = (0.6, 0.08)
 MIN_MARK_PIXELS = 20  # of a crop that counts as marked
+# How much more a clean crop counts: on a clean photograph nothing may be seen.
+CLEAN_WEIGHT = 2.0
+# A false alarm begins at this probability, and half counts at this size; nearer to a mark than this there is none.
+MIN_ALARM, HALF_ALARM_PIXELS = 0.15, 300
+_COARSER, ALARM_MARGIN = 4, 3  # in pixels of a copy so many times smaller
 
 
 def true_mask(alpha: Tensor) -> Tensor:
@@ -39,17 +44,23 @@ def loss(batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
     highest, lowest = fn.max_pool2d(batch.alpha, 5, 1, 2), -fn.max_pool2d(-batch.alpha, 5, 1, 2)
     rim = (highest - lowest > 0.3 * highest).float()
     counted = mask * (1 + RIM * rim) * (area + 400).rsqrt()
-    inside, outside = counted.sum() + 1e-3, (1 - mask).sum() + 1
+    has_mark = (area.flatten() > MIN_MARK_PIXELS).float()
+    ground = (1 - mask) * (CLEAN_WEIGHT - (CLEAN_WEIGHT - 1) * has_mark).view(-1, 1, 1, 1)
+    inside, outside = counted.sum() + 1e-3, ground.sum() + 1
 
     def within(value: Tensor) -> Tensor:
         # Outside counts double: a mark seen where there is none is changed for nothing.
-        return (value * counted).sum() / inside + 2 * (value * (1 - mask)).sum() / outside
+        return (value * counted).sum() / inside + 2 * (value * ground).sum() / outside
 
     guess = torch.sigmoid(seen.mask)
-    bce = fn.binary_cross_entropy_with_logits(seen.mask, mask)
-    has_mark = (area.flatten() > MIN_MARK_PIXELS).float()
+    bce = fn.binary_cross_entropy_with_logits(seen.mask, mask, weight=mask + ground)
     overlap = (2 * (guess * mask).sum((1, 2, 3)) + 50) / ((guess + mask).sum((1, 2, 3)) + 50)
     dice = ((1 - overlap) * has_mark).sum() / (has_mark.sum() + 1)
+    # Small alarms in clean places hardly show in a mean over all pixels, but each costs a clean photograph.
+    coarse = fn.max_pool2d(fn.max_pool2d(mask, _COARSER), 2 * ALARM_MARGIN + 1, 1, ALARM_MARGIN)
+    far = 1 - fn.interpolate(coarse, scale_factor=float(_COARSER), mode="nearest")
+    alarmed = ((guess - MIN_ALARM).clamp(min=0) * far).sum((1, 2, 3))
+    alarms = (alarmed / (alarmed + HALF_ALARM_PIXELS)).mean()
     alpha = within((seen.alpha - batch.alpha).abs())
     colour = within((seen.colour - batch.colour).abs().mean(1, keepdim=True))
 
@@ -63,9 +74,9 @@ def loss(batch: Batch, seen: Seen) -> tuple[Tensor, Tensor]:
     ) / count
     truth = (back.detach() - batch.clean).abs().mean(1, keepdim=True).clamp(max=LARGEST_ERROR)
     error = (((seen.error - truth) ** 2) * counted).sum() / inside * 2.5
-    error = error + 0.1 * (seen.error * (1 - mask)).sum() / outside
+    error = error + 0.1 * (seen.error * ground).sum() / outside
 
-    parts = torch.stack([bce, dice, alpha, colour, pixels, ghosts, error])
+    parts = torch.stack([bce, dice, alpha, colour, pixels, ghosts, error, alarms])
     total = sum((weight * part for weight, part in zip(_WEIGHTS, parts.unbind(), strict=True)), parts.new_zeros(()))
     found, there = guess > 0.5, mask > 0
     iou = (found & there).sum() / ((found | there).sum() + 1)

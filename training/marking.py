@@ -14,10 +14,12 @@ from training.effects import hues, ramps, soften_far, warm, wear
 Chosen = NDArray[np.int64]
 
 # Shares of the crops: tiled, large, corner, logos, lines; the rest stays clean. A crop may carry two.
-SHARES = (0.26, 0.19, 0.1, 0.28, 0.04)
+SHARES = (0.23, 0.17, 0.06, 0.22, 0.03)
 REFINER_SHARES = (0.18, 0.22, 0.1, 0.48, 0.01)  # the refiner has next to nothing to learn from a clean crop
 SECOND = 0.05
-DENSE_RATIO = 0.3  # of the tiled texts are small, grey and close together: internal documents, previews
+DENSE_RATIO = 0.36  # of the tiled texts are small, grey and close together: internal documents, previews
+HUGE_RATIO = 0.15  # of the large texts: strokes so wide that a crop shows their insides
+WORN_RATIO = 0.25  # of the logos
 NETS = 0.15  # of the tiled texts: lines cross behind them, as on stock photographs
 
 
@@ -115,6 +117,7 @@ class Marker:
             np.where(large, dice.log_uniform(40, 400, n), dice.log_uniform(8, 90, n)),
         )
         height = np.where(dense, dice.log_uniform(8, 40, n), height)
+        height = np.where(large & dice.chance(HUGE_RATIO, n), dice.log_uniform(300, 1100, n), height)
         scale = height / letters.height
         slanted = dice.sign(n) * np.where(repeated, rng.uniform(0.12, 1.1, n), rng.uniform(0.06, 0.95, n))
         straight = dice.chance(np.where(repeated, 0.2, np.where(large, 0.4, 0.92)), n)
@@ -142,7 +145,7 @@ class Marker:
                 np.where(faint < 0.6, rng.uniform(0.25, 0.95, n), 1),
             ),
         )
-        alpha = np.where(dense, rng.uniform(0.12, 0.45, n), alpha)
+        alpha = np.where(dense, rng.uniform(0.08, 0.42, n), alpha)
         ink = letters.ink(index, u, v, scale, dice, tiling=tiling)
         weak = np.where(dice.chance(0.1, n), rng.uniform(0.4, 1.2, n), 0)
         if (weak > 0).any():
@@ -309,7 +312,7 @@ class Marker:
             own = colour[at] / alpha[at].clamp(min=1e-3)
             light = (own.mean(1, keepdim=True) > 0.75).float()
             colour[at] = alpha[at] * (light * own + (1 - light) * run)
-        some = np.nonzero(dice.chance(0.15, n))[0]
+        some = np.nonzero(dice.chance(WORN_RATIO, n))[0]
         if len(some):
             at = torch.from_numpy(some).to(dice.device)
             left = wear(len(some), side, dice)

@@ -17,13 +17,14 @@ from torch.nn import functional as fn
 from training.drawing import Dice, Floats, Lettering, at_each, frame, soften
 
 WITH_TEXT = ("screen", "text")  # roles of pictures that carry text or graphics of their own
-WITH_TEXT_RATIO = 0.33  # of the crops
+WITH_TEXT_RATIO = 0.3  # of the crops
 MIN_SIDE = 96  # smaller pictures are passed over
 WHOLE_RATIO = 0.22  # of the crops are whole pictures, squeezed into the square
 # Picture pixels for one crop pixel: below 1 the picture is enlarged.
 SCALES = (0.42, 1.15)
 MAX_STEP = 1.75  # larger steps are taken on the copy of half the size
 BARRED_RATIO = 0.05  # of the crops have bars at their borders
+STRUNG_RATIO = 0.08  # of the crops have wires, branches or a road across them
 
 
 class Photographs:
@@ -182,6 +183,42 @@ def _decoded(content: bytes) -> Tensor:
     """The picture as 3 H W."""
     with Image.open(io.BytesIO(content)) as opened:
         return torch.from_numpy(np.array(opened.convert("RGB"))).permute(2, 0, 1)
+
+
+def string_wires(scene: Tensor, dice: Dice) -> Tensor:
+    """Some of the scenes with wires, branches or a road from border to border: long thin curves that are no mark.
+
+    What tells them from a signature: they do not end within the picture, their light and width change on the way, and
+    the lens has softened them.
+    """
+    rng, side = dice.rng, scene.shape[2]
+    chosen = np.nonzero(dice.chance(STRUNG_RATIO, len(scene)))[0]
+    n = len(chosen)
+    if n == 0:
+        return scene
+    where = torch.from_numpy(chosen).to(scene.device)
+    painted = scene[where]
+    turn, bends = rng.uniform(-1.6, 1.6, n), rng.uniform(0.015, 0.12, n) * side
+    for _ in range(int(rng.integers(1, 5))):
+        near = turn + rng.normal(0, 0.15, n)
+        u, v = frame(side, rng.uniform(0, side, n), rng.uniform(0, side, n), near, dice)
+        off = slope = torch.zeros_like(u)
+        for bend in (1.0, 0.4, 0.15):
+            rate = at_each(dice.log_uniform(2, 9, n) / bend**0.5 / side, dice)
+            reach = at_each(bends * bend * rng.uniform(0.2, 1, n), dice)
+            along = u * rate + at_each(rng.uniform(0, 6.3, n), dice)
+            off, slope = off + reach * torch.sin(along), slope + reach * rate * torch.cos(along)
+        away = (v - off).abs() * torch.rsqrt(1 + slope**2)
+        width = at_each(dice.log_uniform(0.8, 9, n), dice) * (1 + at_each(rng.normal(0, 0.5, n), dice) * u / side)
+        cover = (width.clamp(min=0.4) / 2 - away + 0.5).clamp(0, 1)[:, None]
+        cover = soften(cover, rng.uniform(0.6, 2.2, n), dice) * dice.column(rng.uniform(0.6, 1, n))
+        hue = dice.tensor(dice.colours(n, light=0.3)).view(n, 3, 1, 1)
+        light = 1 + dice.column(rng.normal(0, 0.5, n)) * u[:, None] / side
+        rough = 1 + torch.randn_like(cover) * dice.column(rng.uniform(0, 0.15, n))
+        painted = painted * (1 - cover) + cover * (hue * light * rough).clamp(0, 1)
+    scene = scene.clone()
+    scene[where] = painted.clamp(0, 1)
+    return scene
 
 
 def put_up_signs(scene: Tensor, letters: Lettering, dice: Dice, *, share: float = 0.16) -> Tensor:

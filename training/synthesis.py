@@ -12,7 +12,7 @@ from training.compound import CompoundMarker
 from training.compression import Jpeg
 from training.drawing import Dice, Emblems, Lettering, soften
 from training.marking import REFINER_SHARES, SHARES
-from training.scenes import Photographs, put_up_signs
+from training.scenes import Photographs, put_up_signs, string_wires
 
 # How many crops of pictures with text of their own stay clean: a mark on a page is a mark, too.
 SPARED = 0.75
@@ -48,7 +48,7 @@ class Synthesis:
         if rng.random() < 0.35:  # the picture was rescaled after it was marked
             before = int(side / rng.choice([0.6, 0.75, 0.87, 1.15, 1.35]))
         photographs, written = self._photographs.crops(count, before, dice)
-        clean = put_up_signs(photographs, self._letters, dice)
+        clean = put_up_signs(string_wires(photographs, dice), self._letters, dice)
         layers = self._marker.marks(count, before, spared=written & dice.chance(SPARED, count))
         alpha, colour = layers.alpha, layers.colour
         marked = (1 - alpha) * clean + colour
