@@ -36,8 +36,9 @@ from headrace.removal.media import media_of
 from headrace.removal.order import Order
 from headrace.removal.report import Candidate, Outcome
 from headrace.removal.runner import carry_out
+from headrace.removal.thresholds import MIN_AUTO_SCORE
 from headrace.removal.video import rotation
-from headrace.removal.video.model import MIN_AUTO_SCORE, Kind
+from headrace.removal.video.model import Kind
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import decoded, native
 from headrace.removal.video.static_marks import overlap

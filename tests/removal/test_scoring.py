@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.removal.documents.scoring import MIN_AUTO_SCORE, MIN_LISTED_SCORE, Evidence, Traits, judge
+from headrace.removal.documents.scoring import Evidence, Traits, judge
 from headrace.removal.documents.words import Words, is_watermark_name, watermark_words
+from headrace.removal.thresholds import MIN_AUTO_SCORE, MIN_LISTED_DOCUMENT_SCORE
 
 MARK = Traits(text="Mara Lind", angle=45, alpha=0.3, span=0.6, centred=True, pages=5, of_pages=5)
 
@@ -77,7 +78,7 @@ def test_a_mark_is_certain(certain: Traits) -> None:
     ],
 )
 def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:
-    assert MIN_LISTED_SCORE <= judge(doubtful).score < MIN_AUTO_SCORE
+    assert MIN_LISTED_DOCUMENT_SCORE <= judge(doubtful).score < MIN_AUTO_SCORE
 
 
 @pytest.mark.parametrize(
@@ -93,4 +94,4 @@ def test_a_doubtful_one_is_the_users(doubtful: Traits) -> None:
     ],
 )
 def test_what_belongs_to_the_document_is_not_even_listed(own: Traits) -> None:
-    assert judge(own).score < MIN_LISTED_SCORE
+    assert judge(own).score < MIN_LISTED_DOCUMENT_SCORE

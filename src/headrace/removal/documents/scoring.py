@@ -10,8 +10,6 @@ from enum import StrEnum
 
 from headrace.removal.documents.words import Words, watermark_words
 
-# AUTO acts from the first score on, and asks about what has the second.
-MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.45
 _NAMED_SCORE = 0.97
 _WORDS_SCORE = {Words.TRIAL: 0.55, Words.ALL: 0.35, Words.PART: 0.25, Words.NONE: 0.0}
 _SLANTED_SCORE = 0.3

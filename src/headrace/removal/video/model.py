@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-# AUTO acts from the first score on; what has less than the second is not worth a person's look.
-MIN_AUTO_SCORE, MIN_LISTED_SCORE = 0.7, 0.5
 MAX_CANDIDATES = 20
 
 

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from headrace.removal.images.eye.judging import judge
 from headrace.removal.images.eye.model import Picture
 from headrace.removal.images.views import detection
+from headrace.removal.thresholds import MIN_LISTED_CLIP_SCORE
 from headrace.removal.video import moving_marks, templates
 from headrace.removal.video.colours import rgb_of
-from headrace.removal.video.model import MIN_LISTED_SCORE, Placed
+from headrace.removal.video.model import Placed
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.probing import Facts
 from headrace.removal.video.sampling import Box, Sample
@@ -248,7 +249,7 @@ def follow(seed: Seed, samples: list[Sample], facts: Facts, threads: int, heed: 
     ) > _MAX_AREA_RATIO * facts.width * facts.height
     if wide and found.backgrounds < _MIN_PERSISTING_BACKGROUNDS:
         return None
-    if found.score < MIN_LISTED_SCORE or not look_closer(found, samples, facts, threads, heed):
+    if found.score < MIN_LISTED_CLIP_SCORE or not look_closer(found, samples, facts, threads, heed):
         return None
     _fill_gaps(found, samples, facts, threads, heed)
     return found

@@ -8,10 +8,11 @@ import numpy as np
 
 from headrace.removal.order import Order, Progress
 from headrace.removal.report import Candidate
+from headrace.removal.thresholds import MIN_AUTO_SCORE, MIN_LISTED_CLIP_SCORE
 from headrace.removal.video import candidates, marks_file, rotation, solving, static_marks
 from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.marks_file import Mark
-from headrace.removal.video.model import MAX_CANDIDATES, MIN_AUTO_SCORE, MIN_LISTED_SCORE, Kind
+from headrace.removal.video.model import MAX_CANDIDATES, Kind
 from headrace.removal.video.probing import Facts, probe
 from headrace.removal.video.sampling import Sample, sample
 
@@ -71,7 +72,7 @@ def _solved(
     listed: list[Mark] = []
     for each in seen[:MAX_CANDIDATES]:
         heed(1.0)
-        if each.score < MIN_LISTED_SCORE:
+        if each.score < MIN_LISTED_CLIP_SCORE:
             continue
         views, shown = marks_file.rested(each.path, each.window, samples, facts)
         allowed = None if each.moves else static_marks.allowed(each, barred)

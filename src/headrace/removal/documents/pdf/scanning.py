@@ -14,8 +14,6 @@ from headrace.removal.documents.pdf.scans import ScanMark, marks_of
 from headrace.removal.documents.pdf.tally import Entry, Tally
 from headrace.removal.documents.pdf.traits import traits_of
 from headrace.removal.documents.scoring import (
-    MIN_AUTO_SCORE,
-    MIN_LISTED_SCORE,
     Judgement,
     Traits,
     is_furniture,
@@ -23,7 +21,7 @@ from headrace.removal.documents.scoring import (
 )
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Candidate
-from headrace.removal.thresholds import MAX_FURNITURE_SCORE
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_AUTO_SCORE, MIN_LISTED_DOCUMENT_SCORE
 
 _MAX_TEXT_LETTERS = 120  # characters of a mark's text that a report shows
 
@@ -157,7 +155,7 @@ def _best(groups: list[_Group]) -> list[_Group]:
 
 def _listed(group: _Group) -> _Group | None:
     """The group, if a person should see it: as a mark, or as something on most pages that the person may call one."""
-    if group.verdict.score >= MIN_LISTED_SCORE:
+    if group.verdict.score >= MIN_LISTED_DOCUMENT_SCORE:
         return group
     if not is_furniture(group.traits, annotation=group.annotation is not None):
         return None

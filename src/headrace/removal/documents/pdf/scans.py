@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from headrace.removal.documents.pdf.geometry import Matrix, Quad, principal_axis, quad_of
 from headrace.removal.documents.pdf.pages import PageFrame
 from headrace.removal.documents.pdf.pictures import Unreadable, decoded
-from headrace.removal.documents.scoring import MIN_LISTED_SCORE, Judgement, Traits, judge
+from headrace.removal.documents.scoring import Judgement, Traits, judge
+from headrace.removal.thresholds import MIN_LISTED_DOCUMENT_SCORE
 
 MIN_VIEWS = 4  # pages needed to find a common mark
 _MAX_LIGHTER_RATIO = 0.2  # of the pages: at most this share may be lighter at a pixel, as a cover without the mark is
@@ -99,11 +100,11 @@ def _marks_of_group(
     found = [(above, groups)] if len(groups) >= _MIN_TILED_GROUPS else [(group, [group]) for group in groups]
     for mask, parts in found:
         traits = _traits(common, parts, pages[0], total)
-        if judge(replace(traits, pages=len(pages))).score < MIN_LISTED_SCORE:
+        if judge(replace(traits, pages=len(pages))).score < MIN_LISTED_DOCUMENT_SCORE:
             continue
         having = tuple(page for page in pages if _has(_drop(pdf, page, heed), common, mask))
         verdict = judge(replace(traits, pages=len(having)))
-        if len(having) >= max(MIN_VIEWS, len(pages) // 2) and verdict.score >= MIN_LISTED_SCORE:
+        if len(having) >= max(MIN_VIEWS, len(pages) // 2) and verdict.score >= MIN_LISTED_DOCUMENT_SCORE:
             yield ScanMark(having, verdict, mask, len(parts))
 
 

@@ -4,8 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from headrace.removal.documents.scoring import (
-    MIN_AUTO_SCORE,
-    MIN_LISTED_SCORE,
     Judgement,
     Traits,
     is_furniture,
@@ -16,7 +14,7 @@ from headrace.removal.documents.slides.package import Package
 from headrace.removal.documents.slides.shapes import Shape, shapes_on, shown_box, traits_of
 from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Box, Candidate
-from headrace.removal.thresholds import MAX_FURNITURE_SCORE
+from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_AUTO_SCORE, MIN_LISTED_DOCUMENT_SCORE
 
 _MAX_TEXT_LETTERS = 120
 # A picture or shape on a master without a word is as likely part of the design.
@@ -50,11 +48,11 @@ def scan(package: Package, deck: Deck, progress: Callable[[float], object]) -> t
             by_signature.setdefault(shape.signature, []).append(shape)
         progress(count / len(deck.sheets))
     groups = [_judged(package, deck, shapes) for shapes in by_signature.values()]
-    listed = [group for group in groups if group.verdict.score >= MIN_LISTED_SCORE]
+    listed = [group for group in groups if group.verdict.score >= MIN_LISTED_DOCUMENT_SCORE]
     listed += [
         replace(group, verdict=replace(group.verdict, score=MAX_FURNITURE_SCORE))
         for group in groups
-        if group.verdict.score < MIN_LISTED_SCORE and is_furniture(group.traits)
+        if group.verdict.score < MIN_LISTED_DOCUMENT_SCORE and is_furniture(group.traits)
     ]
     listed.sort(key=lambda each: (-each.verdict.score, min(each.pages, default=0), each.shapes[0].box.top))
     return tuple(
