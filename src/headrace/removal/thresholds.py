@@ -15,8 +15,8 @@ MAX_SEEN_RATIO = 0.12  # of the mark's pixels on flat ground
 # asked about it.
 MAX_FURNITURE_SCORE = 0.15
 MIN_DETAIL_RATIO = 0.5  # of wide filled places in clips: with less, the place is a blur that one sees
-# How likely something in a document or a clip is a mark: AUTO acts from the first score on; what has less than the second
-# is not worth a person's look.
+# How likely something in a document or a clip is a mark: AUTO acts from the first score on; less than the second is not
+# worth a person's look.
 MIN_AUTO_SCORE = 0.7
 MIN_LISTED_DOCUMENT_SCORE, MIN_LISTED_CLIP_SCORE = 0.45, 0.5
 MIN_UNTOUCHED_DB = 38.0  # outside the mark, of formats that lose something
