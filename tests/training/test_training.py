@@ -26,16 +26,16 @@ from training.drafting import drafted  # noqa: E402
 from training.drawing import Dice, Emblems, Lettering  # noqa: E402
 from training.export import export, export_file  # noqa: E402
 from training.lettering import phrases, signature  # noqa: E402
-from training.losses import loss  # noqa: E402
-from training.network import Network, Planes  # noqa: E402
+from training.losses import NAMES, loss  # noqa: E402
+from training.network import Network, Planes, Seen  # noqa: E402
 from training.pack import pack_photographs  # noqa: E402
 from training.photographs import Photograph  # noqa: E402
 from training.refiner import INPUTS, Finished, Refiner, bared  # noqa: E402
 from training.refiner import loss as refiner_loss  # noqa: E402
 from training.reopen import weights_of  # noqa: E402
-from training.scenes import Photographs, _barred  # noqa: E402
+from training.scenes import Photographs, _barred, string_wires  # noqa: E402
 from training.sizes import TEXT_HEIGHT, TEXT_WIDTH  # noqa: E402
-from training.synthesis import Synthesis  # noqa: E402
+from training.synthesis import Batch, Synthesis  # noqa: E402
 from training.train import Plan, train  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -102,6 +102,34 @@ def test_some_crops_have_bars_that_are_no_mark() -> None:
     barred = _barred(torch.rand(200, 3, 64, 64), Dice(2, torch.device("cpu")))
     plain = (barred[:, :, 0].std(2) < 1e-3).all(1) | (barred[:, :, :, 0].std(2) < 1e-3).all(1)
     assert 0 < plain.sum() < 40
+
+
+def test_wires_run_through_some_scenes_from_border_to_border() -> None:
+    """Issue 36: a winding road was taken for a signature."""
+    torch.manual_seed(1)
+    scenes = torch.full((100, 3, 64, 64), 0.5)
+    strung = (string_wires(scenes, Dice(4, torch.device("cpu"))) - scenes).abs().amax(1) > 0.02
+    some = strung[strung.any(1).any(1)]
+    assert 0 < len(some) < 30
+    at_borders = some[:, 0].any(1) | some[:, -1].any(1) | some[:, :, 0].any(1) | some[:, :, -1].any(1)
+    assert at_borders.float().mean() > 0.9
+    assert (scenes == 0.5).all()
+
+
+def test_a_small_alarm_counts_in_clean_places_and_not_beside_a_mark() -> None:
+    """Issue 36: an alarm of a few hundred pixels changes a clean photograph, and a mean over all pixels hides it."""
+    size, plain = (1, 1, 128, 128), torch.zeros(1, 3, 128, 128)
+    alpha = torch.zeros(size)
+    alpha[..., 40:60, 40:60] = 0.6
+
+    def alarms(top: int) -> float:
+        mask = torch.full(size, -9.0)
+        mask[..., 40:60, 40:60] = 9.0
+        mask[..., top : top + 4, 40:60] = 9.0
+        seen = Seen(mask, alpha, plain, torch.zeros(size))
+        return float(loss(Batch(plain, plain, alpha, plain), seen)[1][NAMES.index("alarms")])
+
+    assert alarms(62) < 0.01 < 0.1 < alarms(100)
 
 
 def test_compound_marks_keep_off_the_spared_crops(data: Path) -> None:
