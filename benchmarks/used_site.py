@@ -1,6 +1,7 @@
 """The API, waiting, idle workers and child processes, as a site has them."""
 
 import asyncio
+import operator
 import os
 import statistics
 import subprocess
@@ -73,6 +74,7 @@ async def measure_rest(run: "Run[Sizes]") -> None:
     """``POST /v1/tasks`` with a key beside a bare route that inserts one row; the limit of requests is raised."""
     async with Headrace(ours.as_app(run.url).url, ours.registry):
         pass  # declares the types
+    postgres_pid = await server_pid(run.url)
     with tempfile.TemporaryDirectory() as folder:
         port, other = free_port(), free_port()
         api = f"http://127.0.0.1:{port}"
@@ -89,19 +91,23 @@ async def measure_rest(run: "Run[Sizes]") -> None:
         )
         bare = [sys.executable, "-m", "benchmarks.raw_route", run.url, str(other)]
         async with (
-            server([sys.executable, "-m", "headrace", "api"], f"{api}/healthz", environment),
-            server(bare, f"http://127.0.0.1:{other}/", os.environ),
+            server([sys.executable, "-m", "headrace", "api"], f"{api}/healthz", environment) as api_pid,
+            server(bare, f"http://127.0.0.1:{other}/", os.environ) as bare_pid,
         ):
             head = {"Authorization": f"Bearer {await _api_key(api)}"}
             for connections in (1, 8):
                 count = run.sizes.requests * (1 if connections == 1 else 2)
-                for name, target, headers in (
-                    ("headrace", (port, "/v1/tasks"), head),
-                    ("bare", (other, "/tasks"), {}),
+                for name, pid, target, headers in (
+                    ("headrace", api_pid, (port, "/v1/tasks"), head),
+                    ("bare", bare_pid, (other, "/tasks"), {}),
                 ):
                     await _post(*target, 30, connections, headers)
+                    before = cpu_seconds(pid), tree_cpu_seconds(postgres_pid)
                     rate = count / await _post(*target, count, connections, headers)
+                    after = cpu_seconds(pid), tree_cpu_seconds(postgres_pid)
                     run.note(f"rest{connections}-{name}", rate)
+                    for side, seconds in zip(("api", "postgres"), map(operator.sub, after, before), strict=True):
+                        run.note(f"rest{connections}-{name}-{side}-us", seconds * 1e6 / count)
     await reset(run.url)
 
 

@@ -7,6 +7,7 @@ packages need not import accounts. ``edge.authorization`` has the dependencies f
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 
 from headrace.audit import Who
@@ -78,8 +79,29 @@ def is_type_scope(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class RateLimit:
+    """One request per ``interval`` on average; at most ``window`` may be used up at once."""
+
+    interval: timedelta
+    window: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How far a request's count has used up its user's window: ``taken`` with it, or ``before`` it if it was refused.
+    Neither is known where the database could not count it."""
+
+    taken: timedelta | None = None
+    before: timedelta | None = None
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
-    """The authenticated user of a request. ``scopes`` is None for a session, which is not limited."""
+    """The authenticated user of a request. ``scopes`` is None for a session, which is not limited.
+
+    ``count`` is None if the authentication has not counted the request against the user's rate limit.
+    """
 
     who: Who
     user_id: str
@@ -87,6 +109,7 @@ class Caller:
     scopes: frozenset[str] | None = None
     session_id: str | None = None
     api_key_id: str | None = None
+    count: Count | None = None
 
     def may(self, scope: Scope) -> bool:
         return self.scopes is None or scope in self.scopes
@@ -103,11 +126,15 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The credentials of a request; at most one of the two is used, the bearer token first."""
+    """The credentials of a request; at most one of the two is used, the bearer token first.
+
+    With a ``limit`` the statement that finds the user counts the request as well.
+    """
 
     bearer: str | None = field(repr=False)
     cookie: str | None = field(repr=False)
     csrf: str | None = field(repr=False)  # needed beside a cookie when the method changes something
+    limit: RateLimit | None = field(default=None, compare=False)
 
 
 Authenticate = Callable[[Database, Who, Credentials, bool], Awaitable[Caller]]

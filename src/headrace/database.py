@@ -153,7 +153,7 @@ class Database:
     ) -> AsyncIterator[Tx]:
         """One transaction: committed at the end, rolled back by any exception.
 
-        ``opening`` are statements that go with BEGIN in one message: constants and numbers alone. With ``defers``,
+        ``opening`` are statements that go with BEGIN in one message: constants, numbers and ``transactions.literal``. With ``defers``,
         ``Tx.defer`` moves statements to the COMMIT; their refusals are raised where the transaction ends.
         """
         with explained():

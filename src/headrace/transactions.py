@@ -24,7 +24,13 @@ class Deferred:
     """A statement that runs with the COMMIT. ``refused`` translates its error, or returns None for one of others."""
 
     sql: str
-    refused: Callable[[asyncpg.PostgresError], Exception | None]
+    refused: Callable[[asyncpg.PostgresError], Exception | None] | None
+    last: bool  # it locks what others wait for
+
+
+def literal(value: object) -> str:
+    """A jsonb as SQL, for messages without parameters. In hexadecimal digits no value can be taken for SQL."""
+    return f"convert_from(decode('{orjson.dumps(value).hex()}', 'hex'), 'UTF8')::jsonb"
 
 
 class Tx:
@@ -59,8 +65,16 @@ class Tx:
     async def executemany(self, sql: str, args: Iterable[Sequence[object]]) -> None:
         await self.connection.executemany(sql, args)
 
-    def defer(self, sql: str, value: object, *, refused: Callable[[asyncpg.PostgresError], Exception | None]) -> bool:
-        """Run this in one message with the COMMIT: what it locks is locked for no round trip.
+    def defer(
+        self,
+        sql: str,
+        value: object,
+        *,
+        refused: Callable[[asyncpg.PostgresError], Exception | None] | None = None,
+        last: bool = False,
+    ) -> bool:
+        """Run this in one message with the COMMIT, which saves its round trip; ``last`` of all that is deferred, if it
+        locks what others wait for.
 
         ``{given}`` in the statement stands for the value, a jsonb. An error that ``refused`` translates is raised at
         the end of the transaction, which is rolled back. False if it must run at once: this transaction does not defer,
@@ -68,9 +82,7 @@ class Tx:
         """
         if self.deferred is None or self._savepoints:
             return False
-        # The message has no parameters. In hexadecimal digits no value can be taken for SQL.
-        given = f"convert_from(decode('{orjson.dumps(value).hex()}', 'hex'), 'UTF8')::jsonb"
-        self.deferred.append(Deferred(sql.replace("{given}", given), refused))
+        self.deferred.append(Deferred(sql.replace("{given}", literal(value)), refused, last))
         return True
 
     @asynccontextmanager
@@ -127,11 +139,12 @@ class Borrowed:
     async def commit(self, deferred: Sequence[Deferred]) -> None:
         self._state = _State.UNKNOWN
         try:
-            await self.connection.execute("; ".join([*(each.sql for each in deferred), "COMMIT"]))
+            ordered = sorted(deferred, key=lambda each: each.last)
+            await self.connection.execute("; ".join([*(each.sql for each in ordered), "COMMIT"]))
         except asyncpg.PostgresError as exc:
             self._state = _State.OPEN  # or ended by a COMMIT that failed, which the connection knows
             for each in deferred:
-                if (refused := each.refused(exc)) is not None:
+                if each.refused is not None and (refused := each.refused(exc)) is not None:
                     raise refused from exc
             raise
         self._state = _State.NONE

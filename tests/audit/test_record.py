@@ -8,7 +8,7 @@ import pytest
 
 from headrace import audit, ids
 from headrace.audit import Action, ActorType, Principal, PrincipalType, Resource, ResourceType, Who
-from headrace.audit.store import INSERT_EVENT
+from headrace.audit.store import WRITE_EVENT
 from headrace.database import Database, Row, Tx
 from tests.conftest import may_date_events
 
@@ -18,7 +18,7 @@ USER = Resource(ResourceType.USER, "u_ada", {"username": "ada"})
 EVENT = "SELECT * FROM headrace.audit_events WHERE id = $1"
 
 
-async def event(tx: Tx, event_id: str) -> Row:
+async def event(tx: Tx, event_id: str | None) -> Row:
     row = await tx.fetchrow(EVENT, event_id)
     assert row is not None
     return row
@@ -100,9 +100,15 @@ async def test_the_document_s_actions_and_types_are_there() -> None:  # A-02
 async def test_anything_else_is_refused_by_the_database(tx: Tx, action: str, type_: str) -> None:
     with pytest.raises(asyncpg.CheckViolationError, match=r"ck_audit_events_(action|resource_type)"):
         await tx.fetchval(
-            INSERT_EVENT,
-            *(ids.new("aud")[-16:], None, action, type_, {"type": type_, "identifier": "x"}),
-            *({"uid": "u", "type": "user"}, None, None, None, None, None, None, None, "USER", None),
+            WRITE_EVENT,
+            {
+                "tail": ids.new("aud")[-16:],
+                "action": action,
+                "resource_type": type_,
+                "resource": {"type": type_, "identifier": "x"},
+                "user": {"uid": "u", "type": "user"},
+                "actor_type": "USER",
+            },
         )
 
 

@@ -27,8 +27,9 @@ async def record(
     new: object | None = None,
     data: Mapping[str, str] | None = None,
     now: datetime | None = None,
-) -> EventId:
-    """Add an event to the trail, in the transaction of the change: both commit or neither does.
+) -> EventId | None:
+    """Add an event to the trail, in the transaction of the change: both commit or neither does. Gives its id, or None
+    if the transaction writes it with its COMMIT.
 
     ``old`` and ``new`` are the stored rows (records, mappings or dataclasses) before and after; only fields that
     ``redaction.FIELDS`` allows for this type are kept, and each side is cut to 64 KB. Nothing in a request can make

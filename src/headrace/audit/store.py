@@ -1,4 +1,4 @@
-"""The trail's one INSERT."""
+"""The trail's one INSERT: ``headrace.write_audit_event``."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,47 +26,17 @@ class NewEvent:
     trace_id: str | None
 
 
-# Events are dated by the database's clock, which is one for all machines. The id must hold the same millisecond, so it
-# is completed here: the first ten of its 26 letters are the time, and $1 has the other sixteen. clock_timestamp()
-# rather than now(), so that events of a long transaction are dated in order.
-INSERT_EVENT = """
-INSERT INTO headrace.audit_events (
-  id, "timestamp", created_at, action, resource_type, resource, "user", space_path, diff_object,
-  client_ip, user_agent, request_method, request_id, data, actor_type, trace_id
-)
-SELECT
-  'aud_' || headrace.letters_of_millis(millis) || $1::text,
-  millis, created_at, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15
-FROM (  -- volatile, so evaluated once
-  SELECT date_trunc('milliseconds', coalesce($2::timestamptz, clock_timestamp())) AS created_at
-) AS clock
-CROSS JOIN LATERAL (SELECT (extract(epoch FROM created_at) * 1000)::bigint AS millis) AS unix
-RETURNING id
-"""
+WRITE_EVENT = "SELECT headrace.write_audit_event($1)"
+WRITE_EVENT_AT_COMMIT = "SELECT headrace.write_audit_event({given})"
 
 
-async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | None = None) -> EventId:
-    """Insert an event and return its id: the present millisecond, then ``tail``."""
-    return EventId(
-        await tx.fetchval(
-            INSERT_EVENT,
-            tail,
-            now,
-            event.action,
-            event.resource_type,
-            event.resource,
-            event.user,
-            event.space_path,
-            event.diff_object,
-            event.client_ip,
-            event.user_agent,
-            event.request_method,
-            event.request_id,
-            event.data,
-            event.actor_type,
-            event.trace_id,
-        )
-    )
+async def insert_event(tx: Tx, tail: str, event: NewEvent, *, now: datetime | None = None) -> EventId | None:
+    """Insert an event and return its id: the present millisecond, then ``tail``. None if it is written with the COMMIT,
+    which dates it."""
+    given = {"tail": tail, "now": now, **{name: getattr(event, name) for name in NewEvent.__dataclass_fields__}}
+    if tx.defer(WRITE_EVENT_AT_COMMIT, given):
+        return None
+    return EventId(await tx.fetchval(WRITE_EVENT, given))
 
 
 # Uses the index on the identifier; the time bounds also prune partitions.

@@ -41,7 +41,8 @@ async def hold(tx: Tx, transitions: Sequence[Transition], *, again: bool = False
         "again": again,
     }
     refused = partial(_refused, all(each.user_id == ids.SYSTEM_USER for each in transitions))
-    if tx.defer(HOLD_AT_COMMIT, {"wait_seconds": MAX_LOCK_WAIT.total_seconds(), **given}, refused=refused):
+    timed = {"wait_seconds": MAX_LOCK_WAIT.total_seconds(), **given}
+    if tx.defer(HOLD_AT_COMMIT, timed, refused=refused, last=True):  # everyone who submits for a user locks one row
         return
     try:
         await tx.execute(HOLD, MAX_LOCK_WAIT, *given.values())

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar, cast
 
+import asyncpg
+
 from headrace import ids, logs
 from headrace.access import Caller, Credentials, Role
 from headrace.assembly.deployment import Deployment, database_of
@@ -56,11 +58,21 @@ class JoinedDatabase(Database):
     ) -> AsyncIterator[Tx]:
         if self._open is not None:
             if opening:
-                await self._open.connection.execute(opening)
+                await self._begin_within(self._open, opening)
             yield self._open
             return
         async with super().transaction(isolation=isolation, readonly=readonly, opening=opening, defers=defers) as tx:
             yield tx
+
+    @staticmethod
+    async def _begin_within(tx: Tx, opening: str) -> None:
+        """An opening that is refused leaves the transaction around it usable."""
+        await tx.execute("SAVEPOINT opening")
+        try:
+            await tx.execute(opening)
+        except asyncpg.PostgresError:
+            await tx.execute("ROLLBACK TO SAVEPOINT opening; RELEASE SAVEPOINT opening")
+            raise
 
     @asynccontextmanager
     async def autocommit(self) -> AsyncIterator[Tx]:

@@ -56,18 +56,28 @@ async def _signed_in(
     # FastAPI runs a dependency once for a request, for all that depend on it.
     facts = facts_of(request)
     try:
-        caller = await _authenticate(request, bearer, cookie)
+        caller = await _authenticate(request, bearer, cookie, counts=True)
     except Denied:
         await _count(request, facts)
         raise
     facts.caller = caller
-    await _count(request, facts)
+    if caller.count is None:
+        await _count(request, facts)
+    else:
+        facts.allowance = _limiter(request).judge(caller.count)
     return caller
 
 
-async def _authenticate(request: Request, bearer: HTTPAuthorizationCredentials | None, cookie: str | None) -> Caller:
+async def _authenticate(
+    request: Request, bearer: HTTPAuthorizationCredentials | None, cookie: str | None, *, counts: bool = False
+) -> Caller:
     services = services_of(request)
-    credentials = Credentials(bearer.credentials if bearer else None, cookie, request.headers.get(CSRF_HEADER))
+    credentials = Credentials(
+        bearer.credentials if bearer else None,
+        cookie,
+        request.headers.get(CSRF_HEADER),
+        _limiter(request).rate if counts else None,
+    )
     if credentials.bearer is None and credentials.cookie is None:
         raise Unauthenticated
     return await services.authenticate(
@@ -105,10 +115,14 @@ async def _anonymous(request: Request) -> Who:
 
 
 async def _count(request: Request, facts: Facts) -> None:
+    user_id = facts.caller.user_id if facts.caller else None
+    facts.allowance = await _limiter(request).check(bucket_of(user_id=user_id, client_ip=facts.client_ip))
+
+
+def _limiter(request: Request) -> Limiter:
     limiter = request.app.state.limiter
     assert isinstance(limiter, Limiter)
-    user_id = facts.caller.user_id if facts.caller else None
-    facts.allowance = await limiter.check(bucket_of(user_id=user_id, client_ip=facts.client_ip))
+    return limiter
 
 
 SignedIn = Annotated[Caller, Depends(_signed_in)]

@@ -25,7 +25,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -48,11 +48,13 @@ from headrace.edge.problem_details import Problem, answer, headers_of, problem_o
 from headrace.edge.services import services_of
 from headrace.errors import Exhausted, HeadraceError, Unavailable
 from headrace.sql import Where
+from headrace.transactions import literal
 from headrace.vault import SecretUnreadable, Vault
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 IN_PROGRESS = "HR011"  # raised by headrace.lock_request
+ANSWERED = "HR012"  # raised by headrace.open_request
 _ACT = "act"  # the savepoint
 
 # Errors of every route with a key, beside its own.
@@ -88,6 +90,10 @@ class KeyedRequest:
     def lock(self) -> int:
         name = "\0".join(("idempotency", self.scope, self.user_id or "", self.key)).encode()
         return int.from_bytes(hashlib.blake2b(name, digest_size=8).digest(), signed=True)
+
+    @property
+    def name(self) -> Mapping[str, str | None]:
+        return {"scope": self.scope, "user_id": self.user_id, "key": self.key}
 
     @property
     def place(self) -> bytes:
@@ -128,22 +134,24 @@ class Once:
                 done = await act(tx)
             return _response(_stored(done))
         request = await self._identify(self.key, body)
-        try:
-            return await self._run_keyed(db, act, request)
-        except asyncpg.PostgresError as exc:
-            if sqlstate_of(exc) == IN_PROGRESS:
-                raise IdempotencyInProgress from exc
-            raise
+        while True:
+            try:
+                return await self._run_keyed(db, act, request)
+            except asyncpg.PostgresError as exc:
+                if sqlstate_of(exc) == IN_PROGRESS:
+                    raise IdempotencyInProgress from exc
+                if sqlstate_of(exc) != ANSWERED:
+                    raise
+            async with db.autocommit() as tx:
+                row = await find(tx, request)
+            if row is not None:  # otherwise it has expired since
+                return self._replay(request, row)
 
     async def _run_keyed(self, db: Database, act: Act, request: KeyedRequest) -> Response:
-        services = services_of(self._request)
-        vault = Vault(services.key("idempotency.answers")) if self._secret else None
         refused: HeadraceError | None = None
         # A savepoint from the start costs no message, and is released by the COMMIT.
-        opening = f"SELECT headrace.lock_request({request.lock}); SAVEPOINT {_ACT}"
+        opening = f"SELECT headrace.open_request({request.lock}, {literal(request.name)}); SAVEPOINT {_ACT}"
         async with db.transaction(opening=opening, defers=True) as tx:
-            if (row := await find(tx, request)) is not None:
-                return self._replay(request, row, vault)
             try:
                 stored = _stored(await act(tx))
             except HeadraceError as error:
@@ -152,10 +160,13 @@ class Once:
                 # The lock is kept until the refusal's record is written.
                 await tx.roll_back_to(_ACT)
                 refused, stored = error, _refusal(error)
-            stored = await keep(tx, request, stored, vault, lifetime=services.idempotency_lifetime)
+            await keep(tx, request, stored, self._vault(), lifetime=services_of(self._request).idempotency_lifetime)
         if refused is not None:
             raise refused
         return _response(stored)
+
+    def _vault(self) -> Vault | None:
+        return Vault(services_of(self._request).key("idempotency.answers")) if self._secret else None
 
     async def _identify(self, key: str, body: bytes | None) -> KeyedRequest:
         request = self._request
@@ -167,10 +178,10 @@ class Once:
             digest.update(part)
         return KeyedRequest(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
 
-    def _replay(self, request: KeyedRequest, row: Row, vault: Vault | None) -> Response:
+    def _replay(self, request: KeyedRequest, row: Row) -> Response:
         if row["request_hash"] != request.hash:
             raise IdempotencyKeyReused
-        stored = _read(request, row, vault)
+        stored = _read(request, row, self._vault())
         replayed = {**stored.headers, REPLAYED: "true"}
         if stored.status >= 400:
             return answer(Problem.model_validate(stored.body), facts_of(self._request), headers=replayed)
@@ -228,45 +239,29 @@ async def find(tx: Tx, request: KeyedRequest) -> Row | None:
     return await tx.fetchrow(f"{SELECT} {where.sql} AND expires_at > now()", *where.args)
 
 
-KEEP = """
-INSERT INTO headrace.idempotency_keys AS k
-  (scope, user_id, idempotency_key, request_hash, response_json, response_headers, http_status, result_task_id,
-   expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + $9)
-ON CONFLICT ON CONSTRAINT uk_idempotency_scope_user_key DO UPDATE SET
-  request_hash = excluded.request_hash, response_json = excluded.response_json,
-  response_headers = excluded.response_headers, http_status = excluded.http_status,
-  result_task_id = excluded.result_task_id, expires_at = excluded.expires_at, created_at = now()
-WHERE k.expires_at <= now()
-RETURNING response_json
-"""
+KEEP = "SELECT headrace.keep_answer($1)"
+KEEP_AT_COMMIT = "SELECT headrace.keep_answer({given})"
 
 
 async def keep(
     tx: Tx, request: KeyedRequest, stored: StoredAnswer, vault: Vault | None, *, lifetime: timedelta
-) -> StoredAnswer:
-    """Store the answer, replacing an expired one. The caller holds the key's lock.
-
-    Returns it in its stored form, which may reorder fields, so that repetitions get the same bytes.
-    """
+) -> None:
+    """Store the answer, replacing an expired one. The caller holds the key's lock."""
     body: object = stored.body
     headers: Mapping[str, str] | None = stored.headers
     if vault is not None:
         body, headers = _seal(vault, request, stored), None
-    row = await tx.fetchrow(
-        KEEP,
-        request.scope,
-        request.user_id,
-        request.key,
-        request.hash,
-        body,
-        headers,
-        stored.status,
-        stored.task_id,
-        lifetime,
-    )
-    assert row is not None, "the lock excludes others, and find() saw no valid row"
-    return stored if vault is not None else replace(stored, body=row["response_json"])
+    given = {
+        **request.name,
+        "hash": request.hash,
+        "body": body,
+        "headers": headers,
+        "status": stored.status,
+        "task_id": stored.task_id,
+        "lifetime_seconds": lifetime.total_seconds(),
+    }
+    if not tx.defer(KEEP_AT_COMMIT, given):
+        await tx.execute(KEEP, given)
 
 
 def _seal(vault: Vault, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:
@@ -313,5 +308,6 @@ def _is_final(error: HeadraceError) -> bool:
 def _response(stored: StoredAnswer) -> Response:
     if stored.body is None:
         return Response(status_code=stored.status, headers=dict(stored.headers))
-    body = orjson.dumps(stored.body)
+    # Sorted: jsonb keeps no order of names, and a repetition gets the bytes of the first answer.
+    body = orjson.dumps(stored.body, option=orjson.OPT_SORT_KEYS)
     return Response(body, status_code=stored.status, media_type="application/json", headers=dict(stored.headers))

@@ -10,9 +10,11 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 from ipaddress import ip_address, ip_network
 
 from headrace import logs
+from headrace.access import Count, RateLimit
 from headrace.database import Database, Tx
 from headrace.edge.errors import RateLimited
 from headrace.errors import Unavailable
@@ -22,7 +24,7 @@ log = logs.get(__name__)
 _MAX_CACHED_REFUSALS = 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LimitConfig:
     """``burst`` requests at once, ``per_minute`` on average."""
 
@@ -35,12 +37,17 @@ class LimitConfig:
 
     @property
     def interval(self) -> timedelta:
-        return timedelta(minutes=1) / self.per_minute
+        return self.rate.interval
 
     @property
     def window(self) -> timedelta:
         """The time in which a spent allowance is restored."""
-        return self.interval * self.burst
+        return self.rate.window
+
+    @cached_property
+    def rate(self) -> RateLimit:
+        interval = timedelta(minutes=1) / self.per_minute
+        return RateLimit(interval, interval * self.burst)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,26 +79,43 @@ class Refused(RateLimited):
         self.allowance = allowance
 
 
-# The outer SELECT's snapshot precedes the write: after a refusal it shows the unchanged row.
-TAKE = """
-WITH taken AS (
-  INSERT INTO headrace.rate_limits AS r (bucket, tat) VALUES ($1, now() + $2)
-  ON CONFLICT (bucket) DO UPDATE SET tat = greatest(r.tat, now()) + $2
-    WHERE greatest(r.tat, now()) + $2 <= now() + $3
+def counting(found: str, *, first: int, bucket: str = "bucket") -> str:
+    """The statement that returns the rows of ``found`` and counts a request of each; its next two placeholders are the
+    interval and the window. ``taken`` is null if the window is used up."""
+    interval, window = f"${first}", f"${first + 1}"
+    # The outer SELECT's snapshot precedes the write: after a refusal it shows the unchanged row. A row that shows no
+    # room is not touched, so a flood of refused requests locks nothing.
+    return f"""
+WITH found AS MATERIALIZED (
+  SELECT each.*, {bucket} AS counted_bucket FROM ({found}) AS each
+), before AS MATERIALIZED (
+  SELECT found.*, (SELECT r.tat FROM headrace.rate_limits AS r WHERE r.bucket = found.counted_bucket) AS tat FROM found
+), taken AS (
+  INSERT INTO headrace.rate_limits AS r (bucket, tat)
+  SELECT counted_bucket, now() + {interval} FROM before WHERE coalesce(before.tat + {interval} <= now() + {window}, true)
+  ON CONFLICT (bucket) DO UPDATE SET tat = greatest(r.tat, now()) + {interval}
+    WHERE greatest(r.tat, now()) + {interval} <= now() + {window}
   RETURNING tat
 )
-SELECT (SELECT tat - now() FROM taken) AS taken,
-       (SELECT tat - now() FROM headrace.rate_limits WHERE bucket = $1) AS before
+SELECT before.*, (SELECT tat - now() FROM taken) AS taken, before.tat - now() AS before FROM before
 """
+
+
+TAKE = counting("SELECT $1::text AS bucket", first=2)
 
 
 async def take(db: Database, bucket: str, config: LimitConfig) -> Allowance:
     """Count one request of this caller, or raise ``RateLimited``. It counts regardless of the request's result."""
     (row,) = await db.fetch_alone(TAKE, bucket, config.interval, config.window)
-    if row["taken"] is not None:
-        left = (config.window - row["taken"]) // config.interval
-        return Allowance(config.burst, max(0, left), row["taken"], config.window)
-    before: timedelta = row["before"] or config.window  # no row before: others used the allowance while this one waited
+    return allowance_of(Count(row["taken"], row["before"]), config)
+
+
+def allowance_of(count: Count, config: LimitConfig) -> Allowance:
+    """What is left after this request, or ``RateLimited``."""
+    if count.taken is not None:
+        left = (config.window - count.taken) // config.interval
+        return Allowance(config.burst, max(0, left), count.taken, config.window)
+    before = count.before or config.window  # no row before: others used the allowance while this one waited
     wait = max(before + config.interval - config.window, timedelta(milliseconds=1))
     raise Refused(Allowance(config.burst, 0, before, config.window), wait)
 
@@ -141,6 +165,15 @@ class Limiter:
             log.warning("limits.unavailable", error=exc.code)
             return None
 
+    @property
+    def rate(self) -> RateLimit:
+        return self._config.rate
+
+    def judge(self, count: Count) -> Allowance | None:
+        """The allowance of a request that its authentication has counted, or ``RateLimited``; None when the database
+        could not count it."""
+        return allowance_of(count, self._config) if count.known else None
+
     def _still_refused(self, bucket: str) -> Refused | None:
         # A refusal changes nothing, so it is repeated from memory until its time: a flood stays cheap.
         if (found := self._refused.get(bucket)) is None:
@@ -156,6 +189,10 @@ class Limiter:
         self._refused[bucket] = time.monotonic() + refused.retry_after.total_seconds(), refused.allowance
         while len(self._refused) > _MAX_CACHED_REFUSALS:
             self._refused.popitem(last=False)
+
+
+USER_BUCKET = "'user:' || user_id"
+"""The bucket of a user in SQL, as ``bucket_of`` names it."""
 
 
 def bucket_of(*, user_id: str | None, client_ip: str | None) -> str:

@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 
 from asyncpg import UniqueViolationError
 
-from headrace.access import Role
+from headrace.access import RateLimit
 from headrace.accounts.errors import ApiKeyNameTaken
 from headrace.accounts.model import ApiKey, ApiKeyId, UserId
 from headrace.accounts.store.sessions import Holder
 from headrace.database import Row, Tx
+from headrace.edge.limits import USER_BUCKET, counting
 from headrace.sql import Mark, Where
 
 COLUMNS = "id, user_id, name, key_hint, scopes, expires_at, last_used_at, revoked_at, created_at, updated_at"
@@ -58,11 +59,18 @@ WHERE k.key_hash = $1 AND k.revoked_at IS NULL AND coalesce(k.expires_at > coale
 """
 
 
-async def find_holder(tx: Tx, key_hash: bytes, *, seen_every: timedelta, now: datetime | None = None) -> Holder | None:
-    row = await tx.fetchrow(FIND_HOLDER, key_hash, seen_every, now)
-    if row is None:
-        return None
-    return Holder(**dict(row) | {"role": Role(row["role"]), "scopes": frozenset(row["scopes"])})
+FIND_HOLDER_AND_COUNT = counting(FIND_HOLDER, first=4, bucket=USER_BUCKET)
+
+
+async def find_holder(
+    tx: Tx, key_hash: bytes, *, seen_every: timedelta, now: datetime | None = None, limit: RateLimit | None = None
+) -> Holder | None:
+    """The user of a key; with ``limit`` the same statement counts the request."""
+    if limit is None:
+        row = await tx.fetchrow(FIND_HOLDER, key_hash, seen_every, now)
+    else:
+        row = await tx.fetchrow(FIND_HOLDER_AND_COUNT, key_hash, seen_every, now, limit.interval, limit.window)
+    return None if row is None else Holder.of(row, counted=limit is not None)
 
 
 NOTE_USED = """

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from headrace.access import Role
+from headrace.access import Count, RateLimit, Role
 from headrace.accounts.model import Session, SessionId, UserId
 from headrace.database import Row, Tx
+from headrace.edge.limits import USER_BUCKET, counting
 from headrace.sql import Mark, Where
 
 COLUMNS = "id, user_id, client_ip, user_agent, created_at, last_seen_at, expires_at, revoked_at"
@@ -48,11 +49,25 @@ class Holder:
     role: Role
     scopes: frozenset[str] | None
     note_use: bool
+    count: Count | None = None
+
+    @classmethod
+    def of(cls, row: Row, *, counted: bool) -> "Holder":
+        scopes = row["scopes"]
+        return cls(
+            row["id"],
+            row["user_id"],
+            row["username"],
+            Role(row["role"]),
+            None if scopes is None else frozenset(scopes),
+            row["note_use"],
+            Count(row["taken"], row["before"]) if counted else None,
+        )
 
 
 # One lookup by a unique index; the WHERE has all conditions that end a session.
 FIND_HOLDER = """
-SELECT s.id, s.user_id, u.username, u.role, NULL AS scopes,
+SELECT s.id, s.user_id, u.username, u.role, NULL::text AS scopes,
        s.last_seen_at <= coalesce($4, now()) - $3::interval AS note_use
 FROM headrace.sessions AS s JOIN headrace.users AS u ON u.id = s.user_id
 WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > coalesce($4, now())
@@ -60,11 +75,25 @@ WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > coalesce($4,
 """
 
 
+FIND_HOLDER_AND_COUNT = counting(FIND_HOLDER, first=5, bucket=USER_BUCKET)
+
+
 async def find_holder(
-    tx: Tx, token_hash: bytes, *, idle_lifetime: timedelta, seen_every: timedelta, now: datetime | None = None
+    tx: Tx,
+    token_hash: bytes,
+    *,
+    idle_lifetime: timedelta,
+    seen_every: timedelta,
+    now: datetime | None = None,
+    limit: RateLimit | None = None,
 ) -> Holder | None:
-    row = await tx.fetchrow(FIND_HOLDER, token_hash, idle_lifetime, seen_every, now)
-    return None if row is None else Holder(**dict(row) | {"role": Role(row["role"])})
+    """The user of a session; with ``limit`` the same statement counts the request."""
+    args = token_hash, idle_lifetime, seen_every, now
+    if limit is None:
+        row = await tx.fetchrow(FIND_HOLDER, *args)
+    else:
+        row = await tx.fetchrow(FIND_HOLDER_AND_COUNT, *args, limit.interval, limit.window)
+    return None if row is None else Holder.of(row, counted=limit is not None)
 
 
 # Of concurrent requests one writes; the others neither wait nor write.
