@@ -2007,6 +2007,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- headrace.is_audit_event(id text, millis bigint, created_at timestamptz, action text, resource_type text, resource jsonb, principal jsonb, diff_object jsonb, client_ip text) RETURNS boolean
 --   in functions/is_audit_event.sql
 
+-- Keeps the answer to a request with an idempotency key.
+-- headrace.keep_answer(answer jsonb) RETURNS void
+--   in functions/keep_answer.sql
+
 -- The number of a lane, made if it is new, for programs of an earlier release.
 -- headrace.lane(queue text, task_type text, user_id text, limit_key text, labels jsonb, only_once boolean) RETURNS integer
 --   in functions/lane.sql
@@ -2062,6 +2066,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Trigger: notifies headrace_configs with the key that changed.
 -- headrace.notify_config_change() RETURNS trigger
 --   in functions/notify_config_change.sql
+
+-- Marks a request with an idempotency key as running until the transaction ends, unless it was answered before.
+-- headrace.open_request(request bigint, key jsonb) RETURNS void
+--   in functions/open_request.sql
 
 -- Whether an event may go from one state to another (or stay).
 -- headrace.outbox_event_may_move(source text, target text) RETURNS boolean
@@ -2214,6 +2222,10 @@ COMMENT ON COLUMN headrace.audit_logs.detail_json IS 'What the trail knows beyon
 -- Why a month of a table may not be retired; null when it may. For the functions that retire months.
 -- headrace.why_month_stays(parent text, month date) RETURNS text
 --   in functions/why_month_stays.sql; for the owner alone
+
+-- Writes an event of the audit trail as headrace.audit.record has made it, and gives its id.
+-- headrace.write_audit_event(event jsonb) RETURNS text
+--   in functions/write_audit_event.sql
 
 -- Writes the events of tasks that have subscribers, or all of them.
 -- headrace.write_task_events(event_ids text[], event_types text[], task_ids text[], attempts integer[], request_ids text[], always boolean) RETURNS void

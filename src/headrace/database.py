@@ -153,8 +153,9 @@ class Database:
     ) -> AsyncIterator[Tx]:
         """One transaction: committed at the end, rolled back by any exception.
 
-        ``opening`` are statements that go with BEGIN in one message: constants, numbers and ``transactions.literal``. With ``defers``,
-        ``Tx.defer`` moves statements to the COMMIT; their refusals are raised where the transaction ends.
+        ``opening`` are statements that go with BEGIN in one message: constants, numbers and
+        ``transactions.literal``. With ``defers``, ``Tx.defer`` moves statements to the COMMIT; their refusals are
+        raised where the transaction ends.
         """
         with explained():
             async with self._connection() as borrowed:

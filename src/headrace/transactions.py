@@ -30,7 +30,8 @@ class Deferred:
 
 def literal(value: object) -> str:
     """A jsonb as SQL, for messages without parameters. In hexadecimal digits no value can be taken for SQL."""
-    return f"convert_from(decode('{orjson.dumps(value).hex()}', 'hex'), 'UTF8')::jsonb"
+    text = orjson.dumps(value, option=orjson.OPT_UTC_Z)
+    return f"convert_from(decode('{text.hex()}', 'hex'), 'UTF8')::jsonb"
 
 
 class Tx:

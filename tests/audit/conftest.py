@@ -25,15 +25,17 @@ def fill(db: Database, who: Who) -> Fill:
         async with db.transaction() as tx:
             await may_date_events(tx)
             return [
-                await audit.record(
-                    tx,
-                    who.acting_as(ADA),
-                    Action.UPDATED,
-                    Resource(ResourceType.USER, f"u_{n}", {"username": f"水 {n}"}),
-                    old={"id": f"u_{n}", "status": "ACTIVE"},
-                    new={"id": f"u_{n}", "status": "SUSPENDED"},
-                    data={"reason": 'a "reason"\nof two lines'},
-                    now=start + timedelta(seconds=n),
+                str(
+                    await audit.record(
+                        tx,
+                        who.acting_as(ADA),
+                        Action.UPDATED,
+                        Resource(ResourceType.USER, f"u_{n}", {"username": f"水 {n}"}),
+                        old={"id": f"u_{n}", "status": "ACTIVE"},
+                        new={"id": f"u_{n}", "status": "SUSPENDED"},
+                        data={"reason": 'a "reason"\nof two lines'},
+                        now=start + timedelta(seconds=n),
+                    )
                 )
                 for n in range(count)
             ]

@@ -59,7 +59,7 @@ async def known(tx: Tx, who: Who) -> dict[str, str]:
     found: dict[str, str] = {}
     await may_date_events(tx)
     for at, (letter, by, action, resource) in enumerate(done):
-        found[await audit.record(tx, by, action, resource, now=NOW + timedelta(seconds=at))] = letter
+        found[str(await audit.record(tx, by, action, resource, now=NOW + timedelta(seconds=at)))] = letter
     return found
 
 

@@ -29,7 +29,7 @@ def record(place: Place, count: int = 3) -> Sequence[str]:
         who = Who(Principal("u_ada", "ada", PrincipalType.USER), audit.ActorType.USER, client_ip="192.0.2.7")
         async with await Database.connect(DatabaseConfig(place.app_url)) as db, db.transaction() as tx:
             return [
-                await audit.record(tx, who, Action.CREATED, Resource(ResourceType.TASK, f"tsk_{n}"), new={"id": n})
+                str(await audit.record(tx, who, Action.CREATED, Resource(ResourceType.TASK, f"tsk_{n}"), new={"id": n}))
                 for n in range(count)
             ]
 

@@ -35,7 +35,7 @@ from fastapi import Header, Request, Response
 from pydantic import BaseModel
 
 from headrace.connections import sqlstate_of
-from headrace.database import Database, Row, Tx
+from headrace.database import Database, Json, Row, Tx
 from headrace.edge.errors import (
     IdempotencyAnswerLost,
     IdempotencyInProgress,
@@ -66,9 +66,10 @@ _PATTERN = f'^("{_KEY.pattern}"|{_KEY.pattern})$'
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a request, stored for its repetitions."""
+    """The answer to a request, stored for its repetitions. A mapping has the fields of the route's model as JSON has
+    them; instants may be datetimes."""
 
-    body: BaseModel | None
+    body: BaseModel | Mapping[str, object] | None
     status: int = 201
     headers: Mapping[str, str] = field(default_factory=dict)
     task_id: str | None = None  # the created task, to find it by the key
@@ -261,7 +262,7 @@ async def keep(
         "lifetime_seconds": lifetime.total_seconds(),
     }
     if not tx.defer(KEEP_AT_COMMIT, given):
-        await tx.execute(KEEP, given)
+        await tx.execute(KEEP, Json(orjson.dumps(given, option=orjson.OPT_UTC_Z)))
 
 
 def _seal(vault: Vault, request: KeyedRequest, stored: StoredAnswer) -> dict[str, str]:
@@ -286,7 +287,7 @@ def _read(request: KeyedRequest, row: Row, vault: Vault | None) -> StoredAnswer:
 
 def _stored(done: Answer) -> StoredAnswer:
     assert "set-cookie" not in {name.lower() for name in done.headers}, "a cookie would be stored and replayed"
-    body = done.body.model_dump(mode="json") if done.body is not None else None
+    body = done.body.model_dump(mode="json") if isinstance(done.body, BaseModel) else done.body
     return StoredAnswer(done.status, body, done.headers, done.task_id)
 
 
@@ -309,5 +310,5 @@ def _response(stored: StoredAnswer) -> Response:
     if stored.body is None:
         return Response(status_code=stored.status, headers=dict(stored.headers))
     # Sorted: jsonb keeps no order of names, and a repetition gets the bytes of the first answer.
-    body = orjson.dumps(stored.body, option=orjson.OPT_SORT_KEYS)
+    body = orjson.dumps(stored.body, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
     return Response(body, status_code=stored.status, media_type="application/json", headers=dict(stored.headers))

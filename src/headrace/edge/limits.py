@@ -92,7 +92,8 @@ WITH found AS MATERIALIZED (
   SELECT found.*, (SELECT r.tat FROM headrace.rate_limits AS r WHERE r.bucket = found.counted_bucket) AS tat FROM found
 ), taken AS (
   INSERT INTO headrace.rate_limits AS r (bucket, tat)
-  SELECT counted_bucket, now() + {interval} FROM before WHERE coalesce(before.tat + {interval} <= now() + {window}, true)
+  SELECT counted_bucket, now() + {interval} FROM before
+  WHERE coalesce(before.tat + {interval} <= now() + {window}, true)
   ON CONFLICT (bucket) DO UPDATE SET tat = greatest(r.tat, now()) + {interval}
     WHERE greatest(r.tat, now()) + {interval} <= now() + {window}
   RETURNING tat

@@ -10,7 +10,10 @@ from typing import Any, Self
 
 from fastapi import APIRouter, params
 from fastapi.routing import APIRoute
-from starlette.routing import compile_path, get_name
+from starlette.routing import Match, compile_path, get_name
+from starlette.types import Scope
+
+from headrace.edge.solving import planned
 
 _MATCHED_BY = frozenset({"path_regex", "path_format", "param_convertors"})
 
@@ -26,6 +29,13 @@ class Route(APIRoute):
         self.name = options.get("name") or get_name(endpoint)
         self.methods = {method.upper() for method in options.get("methods") or ("GET",)}
         self.include_in_schema = options.get("include_in_schema", True)
+        self._beginning = path.partition("{")[0]
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        # Routes are tried one after the other: the beginning of the path rules most of them out.
+        if not scope.get("root_path") and not scope["path"].startswith(self._beginning):
+            return Match.NONE, {}
+        return super().matches(scope)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or self._is_ready:
@@ -35,6 +45,7 @@ class Route(APIRoute):
         else:
             self._is_ready = True
             super().__init__(self.path, self.endpoint, **self._options)
+            self.app = planned(self) or self.app
         return getattr(self, name)
 
     def below(self, prefix: str, dependencies: Sequence[params.Depends], **options: Any) -> Self:

@@ -46,6 +46,7 @@ class Services:
     degraded: Degraded = never_degraded
     figures: Figures = no_figures
     meters: Meters = field(default_factory=Meters)
+    _keys: dict[str, bytes] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.secret) < 32:
@@ -53,7 +54,9 @@ class Services:
 
     def key(self, purpose: str) -> bytes:
         """A key of 32 bytes for one purpose: it reveals nothing about the others."""
-        return derive_key(self.secret, purpose)
+        if (key := self._keys.get(purpose)) is None:
+            key = self._keys[purpose] = derive_key(self.secret, purpose)
+        return key
 
 
 def services_of(request: Request) -> Services:

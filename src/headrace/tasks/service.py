@@ -69,10 +69,11 @@ async def submit_task(
     """
     if user_id not in (None, caller.user_id) and not caller.is_admin:
         raise AdminOnly("Only an administrator may submit tasks for others.")
-    await _check_caps(tx, tasks, caller, [spec])
+    own_spec = _from(caller, spec)
+    await _check_caps(tx, tasks, caller, [spec], [own_spec])
     try:
         task_id, stored = await tasks.submitter.submit_once(
-            tx, _from(caller, spec), user_id=user_id or caller.user_id, rights=Rights.of(caller)
+            tx, own_spec, user_id=user_id or caller.user_id, rights=Rights.of(caller)
         )
     except ForeignKeyViolationError as exc:
         if exc.constraint_name != "fk_tasks_users_user_id":
@@ -91,7 +92,7 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
     """
     own_specs = [_from(caller, spec) for spec in specs]
     try:
-        await _check_caps(tx, tasks, caller, specs)
+        await _check_caps(tx, tasks, caller, specs, own_specs)
         task_ids = await tasks.submitter.submit_many(tx, own_specs, user_id=caller.user_id, rights=Rights.of(caller))
     except (Invalid, TypeDenied, ScopeMissing) as refused:
         index = await _first_refused(tx, tasks, caller, specs)
@@ -108,11 +109,14 @@ async def submit_tasks(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[Tas
     return task_ids
 
 
-async def _check_caps(tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec]) -> None:
+async def _check_caps(
+    tx: Tx, tasks: Tasks, caller: Caller, specs: Sequence[TaskSpec], own_specs: Sequence[TaskSpec]
+) -> None:
+    """Refuse what the caller may not; ``own_specs`` are the same as they will be stored (``_from``)."""
     await check_caps(tx, tasks.catalog, tasks.caps, caller, specs)
     await tasks.open_tasks.check(tx, caller, tasks.caps.open_tasks, len(specs))
     if not caller.is_admin:
-        keys = [lane_key(caller, await tasks.catalog.get(tx, spec.type), _from(caller, spec)) for spec in specs]
+        keys = [lane_key(caller, await tasks.catalog.get(tx, spec.type), spec) for spec in own_specs]
         await tasks.open_tasks.check_lanes(tx, caller, tasks.caps.lanes, {key for key in keys if key is not None})
 
 
@@ -165,7 +169,9 @@ async def get_task(tx: Tx, caller: Caller, task_id: str) -> Task:
 
 def seen_by(caller: Caller, task: Task) -> Task:
     """Of a stack, users see their own code; administrators see all of it."""
-    return task if caller.is_admin else replace(task, error_message=for_users(task.error_message))
+    if caller.is_admin or task.error_message is None:
+        return task
+    return replace(task, error_message=for_users(task.error_message))
 
 
 def line_seen_by(caller: Caller, line: LogLine) -> LogLine:

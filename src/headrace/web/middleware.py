@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 
 import structlog
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,6 +32,11 @@ from headrace.web.metrics import Metrics
 log = logs.get(__name__)
 
 REQUEST_ID = "X-Request-Id"
+
+# Fields of answers as they are sent: encoding them for each answer took longer than adding them.
+_REQUEST_ID_FIELD = REQUEST_ID.lower().encode()
+_POLICY = b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"
+_NOT_KEPT = b"cache-control", b"no-store"
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Any version but ff; later versions may add fields after the flags.
@@ -65,8 +70,7 @@ class RequestFacts:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                headers = MutableHeaders(scope=message)
-                headers[REQUEST_ID] = facts.request_id
+                message["headers"] = [*message["headers"], (_REQUEST_ID_FIELD, facts.request_id.encode())]
             await send(message)
 
         with (
@@ -113,7 +117,7 @@ class ResponseHeaders:
 
     def __init__(self, app: ASGIApp, *, config: WebConfig) -> None:
         self._app = app
-        self._always: Mapping[str, str] = {
+        always: Mapping[str, str] = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "no-referrer",
             "X-Frame-Options": "DENY",
@@ -121,6 +125,7 @@ class ResponseHeaders:
             "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
             **({"Strict-Transport-Security": "max-age=31536000"} if config.https else {}),
         }
+        self._always = [(name.lower().encode(), value.encode()) for name, value in always.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -129,17 +134,18 @@ class ResponseHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in self._always.items():
-                    headers[name] = value
+                own: list[tuple[bytes, bytes]] = message["headers"]
+                there = {name for name, _ in own}
+                more = [field for field in self._always if field[0] not in there]
                 # Pages set their own policy; all other answers are data, which must load and run nothing.
-                headers.setdefault("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-                if scope["path"].startswith("/v1"):
-                    headers.setdefault("Cache-Control", "no-store")
+                if _POLICY[0] not in there:
+                    more.append(_POLICY)
+                if scope["path"].startswith("/v1") and _NOT_KEPT[0] not in there:
+                    more.append(_NOT_KEPT)
                 facts: Facts = scope["state"]["facts"]
                 if facts.allowance is not None:
-                    for name, value in facts.allowance.headers().items():
-                        headers[name] = value
+                    more += [(name.lower().encode(), each.encode()) for name, each in facts.allowance.headers().items()]
+                message["headers"] = [*own, *more]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

@@ -1,5 +1,5 @@
 -- Keeps the answer to a request with a key, in the place of one that has expired. The caller holds the key's lock
--- (open_request), so nobody else has answered it meanwhile.
+-- (open_request), so no other session has answered it meanwhile.
 CREATE OR REPLACE FUNCTION headrace.keep_answer(answer jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$

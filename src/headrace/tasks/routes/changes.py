@@ -76,7 +76,7 @@ async def submit_task(body: SubmitIn, caller: Submits, db: Db, deps: TasksDep, o
             tx, deps, caller, replace(body.spec(), request_key=once.key), user_id=body.user_id
         )
         headers = {"Location": f"/v1/tasks/{task.id}", "ETag": etag(task.version)}
-        return Answer(TaskOut.of(task), status=201, headers=headers, task_id=task.id)
+        return Answer(TaskOut.fields_of(task), status=201, headers=headers, task_id=task.id)
 
     return await once.run(db, act)
 
@@ -115,7 +115,7 @@ async def cancel_task(
 ) -> TaskOut:
     """Cancel a task. One that waits is over at once. A running one is asked to stop: `cancel_requested_at` is set, and
     it is over when its handler has stopped, or was killed. Canceling again changes nothing."""
-    async with turn, db.transaction() as tx:
+    async with turn, db.transaction(defers=True) as tx:
         return _shown(response, await service.cancel_task(tx, deps, caller, task_id, expected=expected))
 
 
@@ -137,7 +137,7 @@ async def retry_task(
     response: Response,
 ) -> TaskOut:
     """Send a task that failed or was canceled into its queue again. Steps that are done are not done again."""
-    async with turn, db.transaction() as tx:
+    async with turn, db.transaction(defers=True) as tx:
         return _shown(response, await service.retry_task(tx, deps, caller, task_id, expected=expected))
 
 
@@ -145,7 +145,7 @@ async def retry_task(
 async def delete_task(task_id: TaskIdPath, caller: Writer, db: Db, expected: ExpectedVersion) -> None:
     """Remove a task that is over: from now on it is not found. Its payload, result and error message are gone at once;
     its logs, steps and row within the quarter of an hour, where a worker is running."""
-    async with db.transaction() as tx:
+    async with db.transaction(defers=True) as tx:
         await service.delete_task(tx, caller, task_id, expected=expected)
 
 
