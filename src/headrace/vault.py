@@ -5,6 +5,8 @@ import hashlib
 import hmac
 import os
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 from headrace import extras
 from headrace.errors import Conflict
@@ -27,8 +29,12 @@ class Vault:
     """Encrypts and decrypts with one key. ``binding`` names the row: in another row it cannot be decrypted."""
 
     def __init__(self, key: bytes) -> None:
-        # Loaded here: a worker without secrets needs no cryptography.
-        self._cipher = extras.load("cryptography.hazmat.primitives.ciphers.aead", extra="server").AESGCM(key)
+        self._key = key
+
+    @cached_property
+    def _cipher(self) -> Any:
+        # Loaded with the first secret: of most workers none comes, and cryptography takes 10 MB.
+        return extras.load("cryptography.hazmat.primitives.ciphers.aead", extra="server").AESGCM(self._key)
 
     def seal(self, secret: bytes, *, binding: bytes) -> str:
         nonce = os.urandom(_NONCE)

@@ -44,3 +44,32 @@ def test_a_command_that_asks_loads_little(words: str, where: str, migrated: Plac
     assert not loaded & HEAVY
     assert len(loaded) < MOST[where], "many modules take as long as a heavy one"
     assert ("asyncpg" in loaded, "fastapi" in loaded) == (where == "database", where == "database")
+
+
+# What a worker without a task has no use for: libraries of single tasks, of the API, and models of requests.
+NOT_FOR_A_WORKER = {
+    "argon2", "cryptography", "cv2", "fastapi", "h11", "httpcore2", "httpx2", "jsonschema", "numpy", "obstore",
+    "onnxruntime", "PIL", "prometheus_client", "rich.progress", "starlette", "uvicorn",
+    "headrace.tasks.schemas", "headrace.schedules.schemas",
+}  # fmt: skip
+
+
+def test_an_idle_worker_loads_nothing_of_single_tasks_and_of_the_api(migrated: Place) -> None:
+    """Issue 35: the memory of an idle worker."""
+    settings = {**migrated.settings, "HEADRACE_LOG_LEVEL": "INFO", "HEADRACE_SECRET_KEY": "0" * 64}
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, "worker"],
+        env={"PATH": os.environ["PATH"], **settings},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "worker.entered" in line:
+                process.terminate()
+                break
+        loaded = set(process.stderr.read().splitlines()[-1].split())
+        process.wait(30)
+    assert "headrace.tasks.worker.loop" in loaded
+    assert not loaded & NOT_FOR_A_WORKER

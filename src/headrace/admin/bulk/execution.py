@@ -12,7 +12,6 @@ from headrace.access import Caller, Role
 from headrace.accounts.store import users
 from headrace.admin.bulk import selection, store
 from headrace.admin.bulk.model import TYPE, Bulk, BulkResource, Outcome, ScheduleAction, TaskAction
-from headrace.admin.bulk.schemas import ScheduleFilterIn, TaskFilterIn
 from headrace.admin.bulk.selection import Chosen
 from headrace.audit import ANONYMOUS, ActorType, Who
 from headrace.database import Database, Tx
@@ -103,6 +102,9 @@ async def _caller_of(tx: Tx, bulk: Bulk) -> Caller:
 
 
 async def _choose(tx: Tx, bulk: Bulk) -> Chosen:
+    # Loaded with the first bulk action: these models and those below them take 3 MB of every worker.
+    from headrace.admin.bulk.schemas import ScheduleFilterIn, TaskFilterIn
+
     if bulk.resource is BulkResource.TASKS:
         criteria = TaskFilterIn.model_validate(bulk.filter)
         wanted = criteria.wanted(bulk.user_id, TaskAction(bulk.action))

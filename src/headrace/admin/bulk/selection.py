@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from headrace.admin.bulk.schemas import ScheduleFilterIn, TaskFilterIn
 from headrace.database import Tx
 from headrace.schedules.store import schedules as schedule_store
 from headrace.schedules.store.schedules import ScheduleFilter
@@ -14,6 +14,9 @@ from headrace.tasks.store import counts as task_counts
 from headrace.tasks.store import tasks as task_store
 from headrace.tasks.store.counts import Counted
 from headrace.tasks.store.tasks import Filter
+
+if TYPE_CHECKING:
+    from headrace.admin.bulk.schemas import ScheduleFilterIn, TaskFilterIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +30,14 @@ class Chosen:
     late: int = 0  # tasks that were not over yet when it was asked for, and are by now: they are left alone
 
 
-async def count_tasks(tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, most: int) -> Counted:
+async def count_tasks(tx: Tx, criteria: "TaskFilterIn", wanted: Filter, *, most: int) -> Counted:
     if criteria.ids is None:
         return await task_counts.count_tasks(tx, wanted, most=most)
     return Counted(len(_matching(await task_store.list_named(tx, criteria.ids), wanted)), exact=True)
 
 
 async def choose_tasks(
-    tx: Tx, criteria: TaskFilterIn, wanted: Filter, *, asked_at: datetime, after: Mark | None, limit: int
+    tx: Tx, criteria: "TaskFilterIn", wanted: Filter, *, asked_at: datetime, after: Mark | None, limit: int
 ) -> Chosen:
     """The next tasks, newest first."""
     if criteria.ids is not None:
@@ -69,13 +72,13 @@ def _matching(tasks: Mapping[str, Task], wanted: Filter) -> list[Task]:
     ]
 
 
-async def count_schedules(tx: Tx, criteria: ScheduleFilterIn, wanted: ScheduleFilter, *, most: int) -> int:
+async def count_schedules(tx: Tx, criteria: "ScheduleFilterIn", wanted: ScheduleFilter, *, most: int) -> int:
     schedules = await schedule_store.list_schedules(tx, wanted, limit=most)  # there are thousands, not millions
     return len([each for each in schedules if criteria.ids is None or each.uid in criteria.ids])
 
 
 async def choose_schedules(
-    tx: Tx, criteria: ScheduleFilterIn, wanted: ScheduleFilter, *, after: Mark | None, limit: int
+    tx: Tx, criteria: "ScheduleFilterIn", wanted: ScheduleFilter, *, after: Mark | None, limit: int
 ) -> Chosen:
     """The next schedules, newest first."""
     schedules = await schedule_store.list_schedules(tx, wanted, older_than=after, limit=limit)
