@@ -172,12 +172,11 @@ class Once:
     async def _identify(self, key: str, body: bytes | None) -> KeyedRequest:
         request = self._request
         caller = facts_of(request).caller
-        digest = hmac.new(services_of(request).key("idempotency.requests"), digestmod="sha256")
+        parts = (request.method.encode(), _target(request), await request.body() if body is None else body)
         # Length-prefixed parts, so that different requests never have the same bytes.
-        for part in (request.method.encode(), _target(request), await request.body() if body is None else body):
-            digest.update(len(part).to_bytes(8))
-            digest.update(part)
-        return KeyedRequest(self._scope, caller.user_id if caller else None, key, digest.hexdigest())
+        whole = b"".join([each for part in parts for each in (len(part).to_bytes(8), part)])
+        digest = hmac.digest(services_of(request).key("idempotency.requests"), whole, "sha256")
+        return KeyedRequest(self._scope, caller.user_id if caller else None, key, digest.hex())
 
     def _replay(self, request: KeyedRequest, row: Row) -> Response:
         if row["request_hash"] != request.hash:

@@ -5,13 +5,13 @@ when a route is declared and again for each include of its router. For all our r
 time of an API, and most processes serve only a few routes.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Self
 
 from fastapi import APIRouter, params
 from fastapi.routing import APIRoute
-from starlette.routing import Match, compile_path, get_name
-from starlette.types import Scope
+from starlette.routing import BaseRoute, Match, compile_path, get_name
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.edge.solving import planned
 
@@ -52,6 +52,28 @@ class Route(APIRoute):
         """A copy under this prefix with these dependencies."""
         together = [*dependencies, *(self._options.get("dependencies") or ())]
         return type(self)(prefix + self.path, self.endpoint, **{**self._options, "dependencies": together, **options})
+
+
+def by_path(
+    routes: Sequence[BaseRoute], otherwise: ASGIApp
+) -> Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]:
+    """Looks up routes without parameters by their path, and tries the others one after the other (``otherwise``)."""
+    exact: dict[str, list[Route]] = {}
+    for route in routes:
+        if isinstance(route, Route) and "{" not in route.path:
+            exact.setdefault(route.path, []).append(route)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not scope.get("root_path"):
+            for route in exact.get(scope["path"], ()):
+                match, found = route.matches(scope)
+                if match is Match.FULL:
+                    scope.update(found)
+                    await route.handle(scope, receive, send)
+                    return
+        await otherwise(scope, receive, send)
+
+    return app
 
 
 class Router(APIRouter):

@@ -30,7 +30,8 @@ class _Step:
     call: Callable[..., Any]
     own: Dependant
     before: Sequence[tuple[str | None, "_Step"]]
-    has_parameters: bool
+    headers: Sequence[Any]  # fields of one value each
+    has_others: bool  # further parameters
 
 
 @dataclass(slots=True)
@@ -85,8 +86,14 @@ def _step(own: Dependant) -> _Step | None:
         if (step := _step(each)) is None:
             return None
         before.append((each.name, step))
-    has_parameters = bool(own.path_params or own.query_params or own.header_params or own.cookie_params)
-    return _Step(own.call, own, before, has_parameters)
+    # Of a field with an alias that is no list, no model and no text of JSON, one look gives its value.
+    simple = all(each.field_info.alias and _is_text(each.field_info.annotation) for each in own.header_params)
+    has_others = bool(own.path_params or own.query_params or own.cookie_params or (own.header_params and not simple))
+    return _Step(own.call, own, before, own.header_params if simple else (), has_others)
+
+
+def _is_text(annotation: Any) -> bool:
+    return annotation in (str, str | None, None | str)
 
 
 def _is_asynchronous(call: Callable[..., Any]) -> bool:
@@ -99,18 +106,20 @@ async def _values(step: _Step, solving: _Solving) -> dict[str, Any]:
     results = solving.results
     for name, each in step.before:
         if each.call not in results:
-            faults = len(solving.errors)
+            before = len(solving.errors)
             given = await _values(each, solving)
-            if len(solving.errors) > faults:
+            if len(solving.errors) > before:
                 continue  # it cannot run; what else is wrong is found all the same
             results[each.call] = await each.call(**given)
         if name is not None:
             values[name] = results[each.call]
     own, request = step.own, solving.request
-    if step.has_parameters:
+    if step.headers:
+        _read_headers(step.headers, request, values, solving.errors)
+    if step.has_others:
         _read(own.path_params, request.path_params, values, solving.errors)
         _read(own.query_params, request.query_params, values, solving.errors)
-        _read(own.header_params, request.headers, values, solving.errors)
+        _read(() if step.headers else own.header_params, request.headers, values, solving.errors)
         _read(own.cookie_params, request.cookies, values, solving.errors)
     if own.body_params:
         found, errors = await request_body_to_args(
@@ -128,6 +137,15 @@ def _read(fields: Sequence[Any], given: Mapping[str, Any], values: dict[str, Any
     if fields:
         found, faults = request_params_to_args(fields, given)
         values.update(found)
+        errors += faults
+
+
+def _read_headers(fields: Sequence[Any], request: Request, values: dict[str, Any], errors: list[Any]) -> None:
+    for one in fields:
+        if (text := request.headers.get(one.alias)) is None:
+            _read([one], request.headers, values, errors)  # the default, or what a missing one is answered with
+            continue
+        values[one.name], faults = one.validate(text, values, loc=("header", one.alias))
         errors += faults
 
 

@@ -6,6 +6,7 @@ that fills one header passes the other on unchanged, so trusting both would mean
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 Address = IPv4Address | IPv6Address
@@ -26,6 +27,7 @@ def client_address(peer: str | None, forwarded_for: Sequence[str], trusted: Sequ
     return str(address)
 
 
+@lru_cache(maxsize=1024)  # a few addresses send most requests
 def parse(hop: str) -> Address | None:
     """Parse an address as proxies write it: ``1.2.3.4``, ``1.2.3.4:80``, ``::1``, ``[::1]:80``, ``fe80::1%eth0``."""
     text = hop.strip().strip('"')

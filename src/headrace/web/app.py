@@ -12,7 +12,7 @@ from headrace.edge.cookies import CSRF_HEADER
 from headrace.edge.idempotency import HEADER, REPLAYED
 from headrace.edge.limits import Limiter
 from headrace.edge.parameters import refuse_unknown_parameters
-from headrace.edge.routing import Route, Router
+from headrace.edge.routing import Route, Router, by_path
 from headrace.edge.services import Services
 from headrace.web import health, openapi, pages, rendering
 from headrace.web.bodies import readable
@@ -55,6 +55,7 @@ def create_app(services: Services, config: WebConfig, *, routers: Sequence[Route
     _add(app, own)
     _add(app, routers, Depends(readable), Depends(refuse_unknown_parameters))
     app.router.default = console.behind(app.router.default)
+    app.router.middleware_stack = by_path(app.router.routes, app.router.middleware_stack)  # type: ignore[assignment]
     app.openapi = openapi.describe(app, services)  # type: ignore[method-assign]
     rendering.install(app)
     _add_middleware(app, config)
