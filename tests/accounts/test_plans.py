@@ -21,14 +21,17 @@ INSERT INTO headrace.sessions (id, user_id, token_hash, client_ip, expires_at)
   FROM generate_series(1, 20000) AS n;
 INSERT INTO headrace.api_keys (id, user_id, name, key_hash, key_hint)
   SELECT 'key_' || n, 'u_' || n, 'k', sha256(n::text::bytea), 'hint' FROM generate_series(1, 20000) AS n;
+INSERT INTO headrace.rate_limits (bucket, tat) SELECT 'user:u_' || n, now() FROM generate_series(1, 20000) AS n;
 INSERT INTO headrace.login_throttles (subject) SELECT 'account:' || n FROM generate_series(1, 20000) AS n;
-ANALYZE headrace.users, headrace.sessions, headrace.api_keys, headrace.login_throttles;
+ANALYZE headrace.users, headrace.sessions, headrace.api_keys, headrace.rate_limits, headrace.login_throttles;
 SET LOCAL plan_cache_mode = force_generic_plan;
 """
 
 QUERIES: dict[str, tuple[str, tuple[object, ...]]] = {
     "a session's token": (sessions.FIND_HOLDER, (tokens.digest("x"), WEEK, MINUTE, None)),
     "an API key": (api_keys.FIND_HOLDER, (tokens.digest("x"), MINUTE, None)),
+    "a token that counts": (sessions.FIND_HOLDER_AND_COUNT, (tokens.digest("x"), WEEK, MINUTE, None, MINUTE, WEEK)),
+    "an API key that counts": (api_keys.FIND_HOLDER_AND_COUNT, (tokens.digest("x"), MINUTE, None, MINUTE, WEEK)),
     "a login": (users.FIND_CANDIDATE, ("ada", ip_network("192.0.2.7/32"), WEEK, None, ids.SYSTEM_USER)),
     "a WeChat login": (users.FIND_BY_OPENID, ("o1",)),
     "a pause": (throttles.FIND_PAUSE, (["account:1", "address:1"], None)),

@@ -86,10 +86,11 @@ def _step(own: Dependant) -> _Step | None:
         if (step := _step(each)) is None:
             return None
         before.append((each.name, step))
+    others = bool(own.path_params or own.query_params or own.cookie_params)
     # Of a field with an alias that is no list, no model and no text of JSON, one look gives its value.
     simple = all(each.field_info.alias and _is_text(each.field_info.annotation) for each in own.header_params)
-    has_others = bool(own.path_params or own.query_params or own.cookie_params or (own.header_params and not simple))
-    return _Step(own.call, own, before, own.header_params if simple else (), has_others)
+    headers = own.header_params if simple and not others else ()
+    return _Step(own.call, own, before, headers, others or bool(own.header_params and not headers))
 
 
 def _is_text(annotation: Any) -> bool:
@@ -119,7 +120,7 @@ async def _values(step: _Step, solving: _Solving) -> dict[str, Any]:
     if step.has_others:
         _read(own.path_params, request.path_params, values, solving.errors)
         _read(own.query_params, request.query_params, values, solving.errors)
-        _read(() if step.headers else own.header_params, request.headers, values, solving.errors)
+        _read(own.header_params, request.headers, values, solving.errors)
         _read(own.cookie_params, request.cookies, values, solving.errors)
     if own.body_params:
         found, errors = await request_body_to_args(
