@@ -87,3 +87,57 @@ async def test_a_woken_worker_takes_the_highest_priority_and_then_the_rest(notin
         await noting.over(first)
         mixed = await submit(noting, *(TaskSpec("note", {}, priority=n % 3) for n in range(30)))
         await noting.over(*mixed)  # without waiting for the next look
+
+
+@pytest.mark.parametrize("options", [{}, {"labels": {"gpu": "yes"}, "run_at": LATER, "title": "t", "limit_key": "k"}])
+async def test_tasks_that_differ_in_their_payload_alone_are_stored_as_one_by_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    @bench.registry.task("plain", max_attempts=4, timeout=timedelta(seconds=7))
+    async def plain(_context: object, payload: object) -> object:
+        return payload
+
+    options = {"priority": 2, "trace_id": "t1", "extension": timedelta(seconds=5), **options}
+    specs = [TaskSpec("plain", payload, **options) for payload in ({"n": 1}, None, [1, {"ü": None}], "text")]
+    together = []
+    draft_alike = type(bench.submitter)._draft_alike
+
+    def noted(*args: Any) -> Any:
+        together.append(draft_alike(*args))
+        return together[-1]
+
+    monkeypatch.setattr(type(bench.submitter), "_draft_alike", noted)
+    await submit(bench, *specs)  # remembers the type and the lane
+    found = []
+    for alike in (True, False):
+        if not alike:
+            monkeypatch.setattr(type(bench.submitter), "_draft_alike", lambda *_: None)
+        submitted = await submit(bench, *specs)
+        rows = await bench.db.fetch_alone(
+            "SELECT t.*, q.lane_id, q.route_id, q.precedence, q.delayed, q.units FROM unnest($1::text[]) AS id "
+            "JOIN headrace.tasks AS t USING (id) JOIN headrace.task_queue AS q ON q.task_id = t.id",
+            submitted,
+        )
+        own = {
+            "id",
+            "queue_seq",
+            "created_at",
+            "queued_at",
+            "updated_at",
+            *(() if "run_at" in options else ("run_at",)),
+        }
+        found.append([{name: value for name, value in row.items() if name not in own} for row in rows])
+    assert together[-1] is not None, "they were drafted one by one"
+    assert found[0] == found[1]
+    assert [row["payload"] for row in found[0]] == [{"n": 1}, {}, [1, {"ü": None}], "text"]
+
+
+async def test_a_bad_payload_among_tasks_that_are_alike_refuses_all(bench: Bench) -> None:
+    @bench.registry.task("plain")
+    async def plain(_context: object, payload: object) -> object:
+        return payload
+
+    first = await submit(bench, TaskSpec("plain", {}))
+    with pytest.raises(PayloadTooLarge):
+        await submit(bench, TaskSpec("plain", {}), TaskSpec("plain", {"all": "x" * 300_000}), TaskSpec("plain", {}))
+    assert await stored(bench.db) == first

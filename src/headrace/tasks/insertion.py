@@ -83,6 +83,7 @@ _COLUMNS = {
     "input_asset_id": "varchar", "quality_level": "varchar", "mode": "varchar", "output_format": "varchar",
     "units": "integer", "idempotency_key": "varchar",
 }  # fmt: skip
+_ID, _PAYLOAD = list(_COLUMNS).index("id"), list(_COLUMNS).index("payload")
 _LANE = {"lane_id": "integer", "route_id": "integer"}
 _NUMBERED = [(f"${number}::{kind}", name) for number, (name, kind) in enumerate((_COLUMNS | _LANE).items(), 1)]
 # The statement for one row keeps its plan; the one for arrays is planned each time, and costs more than the row.
@@ -124,6 +125,15 @@ def insertion(drafts: Sequence[Draft], lanes: Lanes, *, emits: bool = False) -> 
     if len(rows) == 1:
         return (INSERT_TASK_AND_EMIT if emits else INSERT_TASK, *rows[0])
     columns = map(_column, zip(*rows, strict=True))
+    return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
+
+
+def insertion_alike(
+    draft: Draft, task_ids: Sequence[str], payloads: Sequence[Json], lane: tuple[int, int], *, emits: bool
+) -> tuple[str, *tuple[object, ...]]:
+    """The same for several tasks that are all like this draft but for their ids and payloads."""
+    columns = [None if value is None else (value,) for value in (*_row(draft), *lane)]
+    columns[_ID], columns[_PAYLOAD] = task_ids, payloads  # type: ignore[call-overload]
     return (INSERT_TASKS_AND_EMIT if emits else INSERT_TASKS, *columns)
 
 

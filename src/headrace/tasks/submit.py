@@ -4,17 +4,18 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 from headrace import ids
-from headrace.database import Database, Tx
+from headrace.database import Database, Json, Tx
 from headrace.tasks import storable
 from headrace.tasks.catalog import Catalog, KnownType
 from headrace.tasks.errors import IdempotencyKeyReused, PayloadInvalid, PayloadTooLarge, TaskSpecInvalid
 from headrace.tasks.followers import OUTBOX_ALWAYS, Followers
-from headrace.tasks.insertion import Draft, Lanes, insert_one, insertion
+from headrace.tasks.insertion import Draft, Lanes, insert_one, insertion, insertion_alike
 from headrace.tasks.limit_keys import LONGEST_KEY, limit_key
 from headrace.tasks.model import LABEL, MAX_TIMEOUT, MEDIA_TYPES, Change, Task, TaskSpec, Transition
 from headrace.tasks.rights import ADMINS, TRUSTED, Rights, rights_of_user
@@ -30,6 +31,8 @@ _LABEL = re.compile(LABEL)
 _TEXTS = {"title": 255, "queue": 64, "limit_key": LONGEST_KEY, "trace_id": 64, "schedule_uid": 255}
 _NO_TEXTS = (None,) * len(_TEXTS)
 _NOTHING = timedelta(0)
+# All of a spec but its payload.
+_SHAPE = attrgetter(*(each.name for each in fields(TaskSpec) if each.name != "payload"))
 _OWN_TYPES = "headrace."
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 1, 1, tzinfo=UTC)
 
@@ -90,6 +93,11 @@ class Submitter:
         self._forget_old_lanes()
         known = self.can_skip_lookup(specs, rights)
         if known and len(specs) <= _ROWS:
+            if (alike := self._draft_alike(specs, user_id)) is not None and alike[0].lane in self._lanes:
+                draft, task_ids, payloads = alike
+                lane = self._lanes[draft.lane]
+                await db.fetch_alone(*insertion_alike(draft, task_ids, payloads, lane, emits=self._emits(specs)))
+                return task_ids
             drafts = [self._draft(spec, self._types[spec.type], user_id) for spec in specs]
             if all(draft.lane in self._lanes for draft in drafts):
                 await db.fetch_alone(*insertion(drafts, self._lanes, emits=self._emits(specs)))
@@ -173,15 +181,30 @@ class Submitter:
                 await writing
         return drafts, lanes
 
-    def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> Draft:
+    def _draft_alike(self, specs: Sequence[TaskSpec], user_id: str) -> tuple[Draft, list[str], list[Json]] | None:
+        """The draft of the first, and the ids and payloads of all, if they differ in their payloads alone: most of a
+        draft is then checked once. None otherwise, or if their lanes depend on the payload."""
+        known = self._types[specs[0].type]
+        shape = _SHAPE(specs[0])
+        if len(specs) == 1 or known.limit_key is not None or any(_SHAPE(spec) != shape for spec in specs):
+            return None
+        draft = self._draft(specs[0], known, user_id)
+        payloads = [draft.payload, *(self._encode(spec, known) for spec in specs[1:])]
+        return draft, [draft.task_id, *(ids.new("tsk") for _ in payloads[1:])], payloads
+
+    def _encode(self, spec: TaskSpec, known: KnownType) -> Json:
         payload = {} if spec.payload is None else spec.payload
         known.check_payload(payload)
         try:
-            encoded = storable.encode(payload, limit=self._config.payload_limit)
+            return storable.encode(payload, limit=self._config.payload_limit)
         except storable.TooLarge as exc:
             raise PayloadTooLarge(f"The payload {exc}.") from None
         except storable.NotStorable as exc:
             raise PayloadInvalid(f"The payload {exc}.") from None
+
+    def _draft(self, spec: TaskSpec, known: KnownType, user_id: str) -> Draft:
+        payload = {} if spec.payload is None else spec.payload
+        encoded = self._encode(spec, known)
         check_spec(spec)
         if not spec.own:
             check_is_open(spec.type, user_id)
