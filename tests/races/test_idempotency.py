@@ -135,7 +135,10 @@ async def test_a_process_killed_while_it_commits_has_done_it_once_or_not_at_all(
 
 
 async def _until_committing(server: TestServer, database: str) -> None:
-    sleeping = "SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND wait_event = 'PgSleep' AND query ILIKE 'commit%'"
+    # The answer is kept in one message with the COMMIT.
+    sleeping = (
+        "SELECT 1 FROM pg_stat_activity WHERE datname = $1 AND wait_event = 'PgSleep' AND query LIKE '%keep_answer%'"
+    )
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         if await server.run(sleeping, database):
