@@ -14,13 +14,14 @@ from typing import Any
 
 from fastapi import Request, Response, params
 from fastapi.dependencies.models import Dependant
-from fastapi.dependencies.utils import request_body_to_args, request_params_to_args
+from fastapi.dependencies.utils import request_body_to_args, request_params_to_args, solve_dependencies
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_NO_BODY: Any = params.Body().default  # as FastAPI marks it
+# As the installed FastAPI marks it: releases differ.
+_NO_BODY: Any = inspect.signature(solve_dependencies).parameters["body"].default
 
 
 @dataclass(frozen=True, slots=True)
