@@ -93,3 +93,27 @@ def test_a_box_around_nothing_says_so(tmp_path: Path) -> None:
 def test_a_slanted_stamp_on_most_pages_is_listed(tmp_path: Path) -> None:
     report = process(Order(str(make(tmp_path / "in.pdf", stamped={1, 2, 3})), mode="MANUAL"))
     assert [each.text for each in report.candidates] == ["APPROVED"]
+
+
+def test_what_lies_in_a_box_on_one_page_stays_elsewhere_on_another(tmp_path: Path) -> None:
+    """The signatures of all pages went from all pages: a word in the body of the second one was lost."""
+    source = make(tmp_path / "in.pdf", stamped=set(), pages=2)
+    with pikepdf.open(source, allow_overwriting_input=True) as pdf:
+        pdf.pages[0].contents_add(b"BT /B 14 Tf 430 740 Td (ACME) Tj ET BT /B 14 Tf 430 710 Td (Paid) Tj ET")
+        pdf.pages[1].contents_add(b"BT /B 14 Tf 430 740 Td (ACME) Tj ET BT /B 14 Tf 300 100 Td (Paid) Tj ET")
+        pdf.save(source)
+    assert cleaned(source).outcome is Outcome.REMOVED
+    first, second = texts(source.with_suffix(".clean.pdf"))
+    assert ("ACME" in first, "Paid" in first, "ACME" in second, "Paid" in second) == (False, False, False, True)
+
+
+def test_boxes_for_different_pages_do_not_take_from_each_other(tmp_path: Path) -> None:
+    source = make(tmp_path / "in.pdf", stamped=set(), pages=2)
+    with pikepdf.open(source, allow_overwriting_input=True) as pdf:
+        for page in pdf.pages:
+            page.contents_add(b"BT /B 14 Tf 430 740 Td (ACME) Tj ET BT /B 14 Tf 300 30 Td (Paid) Tj ET")
+        pdf.save(source)
+    result = tmp_path / "out.pdf"
+    hints = (Hint(boxes=[(290, 795, 60, 25)], pages=(1, 1)), Hint(boxes=[(420, 85, 60, 25)], pages=(2, 2)))
+    process(Order(str(source), str(result), mode="MANUAL", hints=hints))
+    assert [("ACME" in text, "Paid" in text) for text in texts(result)] == [(True, False), (False, True)]

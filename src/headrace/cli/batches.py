@@ -16,6 +16,7 @@ from headrace.cli.signals import ending_in_order
 from headrace.errors import HeadraceError
 from headrace.removal import runner
 from headrace.removal.errors import TargetUnusable
+from headrace.removal.images.shared_mark import MIN_VIEWS
 from headrace.removal.media import media_of
 from headrace.removal.order import Order
 from headrace.removal.report import Outcome, Report
@@ -143,6 +144,9 @@ def _same_mark(items: list[Item], options: Order, bars: Bars) -> dict[int, _Done
         reports = runner.carry_out_batch(
             orders, on_progress=bars.file(f"looking at {number_of(len(pictures), 'picture')} together")
         )
+    if not any(report is not None and report.facts.get("shared") for report in reports):
+        few = f"{MIN_VIEWS} are needed" if len(pictures) < MIN_VIEWS else "they do not show one in the same place"
+        say(f"{number_of(len(pictures), 'picture')} tell of no common mark ({few}): each is done by itself")
     return {
         number: _done(items[number], report, order)
         for number, order, report in zip(pictures, orders, reports, strict=True)

@@ -16,6 +16,10 @@ _NO_MARK_THERE = (
     "No mark was found where you said it is. Check that the box is in the right place, in pixels of the upright file, "
     "or draw the mark itself (--mask)."
 )
+_NOTHING_IN_BOX = (
+    "Nothing lies in the box on the pages that were named, or only in part. Check the box (--box, in points from the "
+    "upper left corner of the page) and the pages (--pages)."
+)
 _CLIP_MESSAGES = {FailureCode.NO_MARK: "No mark was found. If there is one, draw a box around it (--box)."}
 # Documents take boxes (--box) but no mask (--mask), so these messages suggest no mask.
 _DOCUMENT_MESSAGES = {
@@ -29,7 +33,7 @@ _DOCUMENT_MESSAGES = {
 
 def message_of(code: FailureCode, order: Order) -> str:
     """Why the file is left as it is, and what helps."""
-    if code is FailureCode.NO_MARK and order.media not in media.DOCUMENTS and order.has_place:
-        return _NO_MARK_THERE
+    if code is FailureCode.NO_MARK and order.has_place:
+        return _NOTHING_IN_BOX if order.media in media.DOCUMENTS else _NO_MARK_THERE
     own = _DOCUMENT_MESSAGES if order.media in media.DOCUMENTS else _CLIP_MESSAGES if order.media == "VIDEO" else {}
     return own.get(code) or _MESSAGES.get(code) or messages.MESSAGES[code]

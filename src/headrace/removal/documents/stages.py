@@ -18,6 +18,7 @@ from headrace.removal.report import Candidate, Check, NotCleaned, Report, Verdic
 Picture = NDArray[np.uint8]
 
 _MIN_TIGHT_RATIO = 0.2  # of a box: what takes less of it is not all that the box is around
+_BOXED_PERCENT = 50  # how far the work is while boxes are read
 MAX_PAGE_SIDE_PX = 1400.0  # of a page that is drawn for the comparison
 
 
@@ -34,7 +35,9 @@ class Document(Protocol):
     @property
     def is_signed(self) -> bool: ...
 
-    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None: ...
+    def add_boxed(
+        self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool], heed: Callable[[], object]
+    ) -> None: ...
 
     def clean(self, chosen: Sequence[Candidate], order: Order, result: str, progress: Progress) -> Check: ...
 
@@ -125,7 +128,7 @@ def _read(order: StageOrder, progress: Progress) -> Document:
         if not any(_is_named_by(box, each) for each in _in_box(document.candidates, hint, box))
     ]
     if wanted:
-        document.add_boxed(wanted, order.order.takes_page)
+        document.add_boxed(wanted, order.order.takes_page, lambda: progress(_BOXED_PERCENT))
     return document
 
 
@@ -177,8 +180,8 @@ def _in_box(candidates: tuple[Candidate, ...], hint: Hint, box: Rectangle) -> li
 
 
 def _is_named_by(box: Rectangle, each: Candidate) -> bool:
-    """Whether the box means this candidate alone: a mark, or something small in a wide box. A tight box means all of a
-    thing, its frame as well."""
+    """Whether the box means this candidate alone: a mark, or something small in a wide box. A tight box means all that is
+    in it: a word together with the frame around it."""
     return each.is_suspect or each.box.width * each.box.height < _MIN_TIGHT_RATIO * box[2] * box[3]
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pikepdf
 
 from headrace.removal.documents.boxes import REASON, is_for, is_inside
+from headrace.removal.documents.pdf.bombs import TooLarge
 from headrace.removal.documents.pdf.drawings import Placed, placed
 from headrace.removal.documents.pdf.pages import PageFrame, frame_of
 from headrace.removal.documents.pdf.reading import Reader
@@ -15,6 +16,7 @@ from headrace.removal.order import Hint, Rectangle
 from headrace.removal.report import Candidate
 
 _MAX_TEXT_LETTERS = 120
+_MAX_COMPARISONS = 4_000_000  # of drawings with boxes, on one page
 
 
 Wanted = Sequence[tuple[Hint, Rectangle]]
@@ -25,14 +27,16 @@ class _Held:
     """What one box holds, on all pages that were read."""
 
     first: tuple[PageFrame, list[Placed]] | None = None
-    signatures: set[int] = field(default_factory=set)
-    pages: list[int] = field(default_factory=list)
+    by_page: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def add(self, number: int, frame: PageFrame, own: list[Placed]) -> None:
         if own:
             self.first = self.first or (frame, own)
-            self.signatures |= {each.drawing.signature for each in own}
-            self.pages.append(number)
+            self.by_page[number] = frozenset(each.drawing.signature for each in own)
+
+    @property
+    def signatures(self) -> frozenset[int]:
+        return frozenset().union(*self.by_page.values())
 
     def found(self) -> Found | None:
         if self.first is None:
@@ -42,8 +46,8 @@ class _Held:
         candidate = Candidate(
             id=0,
             kind=str(own[0].drawing.kind),
-            pages=tuple(self.pages),
-            copies=len(self.pages),
+            pages=tuple(self.by_page),
+            copies=len(self.by_page),
             box=frame.box([each.quad for each in own]),
             score=1.0,
             method="box",
@@ -51,31 +55,32 @@ class _Held:
             reasons=(REASON,),
             text=text[:_MAX_TEXT_LETTERS] or None,
         )
-        return Found(candidate, frozenset(self.signatures))
+        return Found(candidate, self.signatures, by_page=self.by_page)
 
 
-def in_boxes(pdf: pikepdf.Pdf, reader: Reader, wanted: Wanted, takes_page: Callable[[int], bool]) -> list[Found]:
+def in_boxes(
+    pdf: pikepdf.Pdf, reader: Reader, wanted: Wanted, takes_page: Callable[[int], bool], heed: Callable[[], object]
+) -> list[Found]:
     """All that lies in each box, on the pages of its hint, else on the first page with something in it and wherever the
-    same is in the box. What is drawn outside of the box, too, is not taken: it would go there as well."""
+    same is in the box. What is drawn outside of the box, too, is not taken: it would go there as well. ``heed`` is
+    called after each page, and may raise to end the work. Raises ``TooLarge``."""
     held = [_Held() for _ in wanted]
     for number, page in enumerate(pdf.pages, 1):
         if not takes_page(number):
             continue
         frame = frame_of(page)
-        drawings = [each for each in placed(reader.page(page)) if each.drawing.visible]
+        drawings = [(each, frame.box([each.quad])) for each in placed(reader.page(page)) if each.drawing.visible]
+        if len(drawings) * len(wanted) > _MAX_COMPARISONS:
+            raise TooLarge(f"page {number} has {len(drawings):,} drawings, too many for {len(wanted)} boxes")
+        everywhere = Counter(each.drawing.signature for each, _ in drawings)
         for (hint, box), each in zip(wanted, held, strict=True):
             if not is_for(hint, box, number, frame.area):
                 continue
-            own = _own(frame, drawings, box)
+            inside = [drawing for drawing, own in drawings if is_inside(own, box)]
+            here = Counter(one.drawing.signature for one in inside)
+            own = [one for one in inside if here[one.drawing.signature] == everywhere[one.drawing.signature]]
             if hint.pages is None and each.first is not None:
                 own = [one for one in own if one.drawing.signature in each.signatures]
             each.add(number, frame, own)
+        heed()
     return [found for each in held if (found := each.found()) is not None]
-
-
-def _own(frame: PageFrame, drawings: list[Placed], box: Rectangle) -> list[Placed]:
-    """What lies in the box and nowhere else on the page."""
-    inside = [each for each in drawings if is_inside(frame.box([each.quad]), box)]
-    everywhere = Counter(each.drawing.signature for each in drawings)
-    here = Counter(each.drawing.signature for each in inside)
-    return [each for each in inside if here[each.drawing.signature] == everywhere[each.drawing.signature]]

@@ -63,10 +63,12 @@ class PdfDocument:
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(found.candidate for found in self._scan.found)
 
-    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None:
+    def add_boxed(
+        self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool], heed: Callable[[], object]
+    ) -> None:
         """List what is drawn in the user's boxes as the last candidates."""
         with _readable(self._source):
-            found = in_boxes(self._pdf, self._reader, wanted, takes_page)
+            found = in_boxes(self._pdf, self._reader, wanted, takes_page, heed)
         for number, each in enumerate(found, len(self._scan.found) + 1):
             numbered = replace(each, candidate=replace(each.candidate, id=number))
             self._scan = replace(self._scan, found=(*self._scan.found, numbered))
@@ -94,19 +96,19 @@ class PdfDocument:
             _write(self._pdf, result)
             progress(_WRITTEN_PERCENT)
             checked = check(self._source, result, password=self._password, taken=taken, frames=frames)
-            return self._read_again(checked, result, self._signatures(chosen), taken)
+            return self._read_again(checked, result, chosen, taken)
 
     def _take_off(
         self, chosen: Sequence[Candidate], order: Order, progress: Progress
     ) -> tuple[dict[int, Taken], dict[int, PageFrame], bool]:
         """What went from which page, and whether every mark in scans could be separated from the paper."""
-        editor = Editor(self._pdf, self._reader, self._signatures(chosen))
+        editor = Editor(self._pdf, self._reader)
         on_pages = sorted({page for each in chosen for page in each.pages if order.takes_page(page)})
         taken: dict[int, Taken] = {}
         frames: dict[int, PageFrame] = {}
         for count, number in enumerate(on_pages, 1):
             page = self._pdf.pages[number - 1]
-            lost = editor.page(page)
+            lost = editor.page(page, self._signatures(chosen, number))
             if lost.drawings:
                 taken[number], frames[number] = lost, frame_of(page)
             progress(_READ_PERCENT + round((_EDITED_PERCENT - _READ_PERCENT) * count / len(on_pages)))
@@ -118,11 +120,11 @@ class PdfDocument:
             drop_watermark_layers(self._pdf)
         return taken, frames, separable
 
-    def _signatures(self, chosen: Sequence[Candidate]) -> frozenset[int]:
+    def _signatures(self, chosen: Sequence[Candidate], page: int) -> frozenset[int]:
         numbers = {each.id for each in chosen}
-        return frozenset().union(*(found.signatures for found in self._scan.found if found.candidate.id in numbers))
+        return frozenset().union(*(found.on(page) for found in self._scan.found if found.candidate.id in numbers))
 
-    def _read_again(self, checked: Check, result: str, gone: frozenset[int], pages: Iterable[int]) -> Check:
+    def _read_again(self, checked: Check, result: str, chosen: Sequence[Candidate], pages: Iterable[int]) -> Check:
         """The removed drawings may not occur in the result, whatever they look like."""
         if not checked.passed:
             return checked
@@ -132,7 +134,7 @@ class PdfDocument:
                 page = pdf.pages[number - 1]
                 drawn = {each.drawing.signature for each in placed(reader.page(page))}
                 drawn |= {note.drawing.signature for note in notes_of(reader, page)}
-                if drawn & gone:
+                if drawn & self._signatures(chosen, number):
                     reason = f"The mark is still on page {number}."
                     return replace(checked, passed=False, reason=reason, residue_after=1.0)
         return checked

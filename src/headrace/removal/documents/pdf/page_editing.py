@@ -38,13 +38,16 @@ def _inside(drawing: Drawing) -> list[Drawing]:
 
 
 class Editor:
-    def __init__(self, pdf: pikepdf.Pdf, reader: Reader, signatures: frozenset[int]) -> None:
-        self._pdf, self._reader, self._signatures = pdf, reader, signatures
-        self._forms: dict[tuple[int, int], Any] = {}  # what became of a form; None: nothing
+    def __init__(self, pdf: pikepdf.Pdf, reader: Reader) -> None:
+        self._pdf, self._reader = pdf, reader
+        self._signatures: frozenset[int] = frozenset()  # of what goes from the page at hand
+        # What became of a form, by what was to go; None: nothing.
+        self._forms: dict[tuple[tuple[int, int], frozenset[int]], Any] = {}
         own_resources(pdf)
 
-    def page(self, page: pikepdf.Page) -> Taken:
-        """Take the chosen drawings off a page; an empty answer says that there were none."""
+    def page(self, page: pikepdf.Page, signatures: frozenset[int]) -> Taken:
+        """Take the drawings with these signatures off a page; an empty answer says that there were none."""
+        self._signatures = signatures
         taken = Taken()
         drawings = self._reader.page(page)
         chosen = [each for each in placed(drawings) if each.drawing.signature in self._signatures]
@@ -86,8 +89,9 @@ class Editor:
 
     def _form(self, xobject: Any, drawings: tuple[Drawing, ...]) -> Any:
         """A copy of the form XObject without the mark, or None if the form does not contain the mark."""
-        if xobject.objgen not in self._forms:
-            self._forms[xobject.objgen] = None
+        key = (xobject.objgen, self._signatures)
+        if key not in self._forms:
+            self._forms[key] = None
             if any(each.drawing.signature in self._signatures for each in placed(drawings)):
                 own = xobject.get("/Resources")
                 resources = own_copy(own) if own is not None else pikepdf.Dictionary()
@@ -97,8 +101,8 @@ class Editor:
                         changed[key] = xobject[key]
                 if own is not None:
                     changed.Resources = resources
-                self._forms[xobject.objgen] = changed
-        return self._forms[xobject.objgen]
+                self._forms[key] = changed
+        return self._forms[key]
 
 
 def own_resources(pdf: pikepdf.Pdf) -> None:

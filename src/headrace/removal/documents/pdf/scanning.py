@@ -1,6 +1,6 @@
 """Finds what may be a mark in a PDF: reads every page, groups what is drawn together, judges it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pikepdf
@@ -31,6 +31,11 @@ class Found:
     candidate: Candidate
     signatures: frozenset[int]
     scanned: ScanMark | None = None  # it is part of pictures, and no drawing
+    by_page: Mapping[int, frozenset[int]] | None = None  # of what a box holds: where else it stands, it stays
+
+    def on(self, page: int) -> frozenset[int]:
+        """What is to go from this page."""
+        return self.signatures if self.by_page is None else self.by_page.get(page, frozenset())
 
 
 @dataclass(frozen=True, slots=True)

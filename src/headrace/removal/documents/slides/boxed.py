@@ -29,8 +29,11 @@ def _held(
 ) -> list[Shape]:
     inside: list[tuple[int, Shape]] = []
     for shape in shapes:
+        if not is_inside(shown_box(shape), box):
+            continue
         pages = [page for page in shape.sheet.pages if takes_page(page) and is_for(hint, box, page, area)]
-        if pages and is_inside(shown_box(shape), box):
+        # What a layout or a master shows goes from all of its slides: not where the hint names some of them.
+        if pages and (hint.pages is None or len(pages) == len(shape.sheet.pages)):
             inside.append((min(pages), shape))
     if hint.pages is None and inside:
         first = min(page for page, _ in inside)

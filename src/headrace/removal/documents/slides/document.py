@@ -41,9 +41,12 @@ class SlidesDocument:
     def candidates(self) -> tuple[Candidate, ...]:
         return tuple(each.candidate for each in self._found)
 
-    def add_boxed(self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool]) -> None:
+    def add_boxed(
+        self, wanted: Sequence[tuple[Hint, Rectangle]], takes_page: Callable[[int], bool], heed: Callable[[], object]
+    ) -> None:
         """List the shapes in the user's boxes as the last candidates."""
         found = in_boxes(self._package, self._deck, wanted, takes_page)
+        heed()
         for number, each in enumerate(found, len(self._found) + 1):
             self._found = (*self._found, replace(each, candidate=replace(each.candidate, id=number)))
 
