@@ -83,4 +83,7 @@ def test_pictures_without_a_mark_and_views_of_one_window_have_no_common_outline(
     assert not persistence.completed(pictures, nothing()).tight.any()
     window = marked([pictures[0]] * 10)  # screenshots: what they share is their content
     assert not persistence.outlines(window).any()
+    gains = np.linspace(0.4, 1.15, 10)
+    tripod = [np.clip(scene * gain, 0, 255).astype(np.uint8) for scene, gain in zip(window, gains, strict=True)]
+    assert not persistence.outlines(tripod).any()
     assert not persistence.outlines(marked(pictures)[: persistence.MIN_VIEWS - 1]).any()

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
+import asyncpg
+
 from headrace import logs
 from headrace.access import Authenticate, Caller, Count, Credentials, RateLimit, Role, Scope
 from headrace.accounts import tokens
@@ -13,10 +15,19 @@ from headrace.accounts.store import api_keys, sessions
 from headrace.accounts.store.sessions import Holder
 from headrace.audit import ActorType, Principal, PrincipalType, Who
 from headrace.database import Database
-from headrace.database_errors import DatabaseBusy, SchemaMissing
 from headrace.errors import Unauthenticated
 
 log = logs.get(__name__)
+
+# Errors of the one statement that counts; a lost connection is none of them.
+_UNCOUNTABLE = (
+    asyncpg.LockNotAvailableError,
+    asyncpg.QueryCanceledError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.UndefinedTableError,
+)
 
 
 def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
@@ -25,12 +36,14 @@ def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
     async def authenticate(db: Database, who: Who, credentials: Credentials, changes_something: bool) -> Caller:
         if credentials.bearer is not None:
             if credentials.bearer.startswith(tokens.API_KEY):
-                return await _counted(credentials.limit, partial(_by_api_key, db, config, who, credentials.bearer))
-            return await _counted(credentials.limit, partial(_by_session, db, config, who, credentials.bearer))
+                return await _by_api_key(db, config, who, credentials.bearer, credentials.limit)
+            return await _by_session(db, config, who, credentials.bearer, credentials.limit)
         if credentials.cookie is None:
             raise Unauthenticated
-        caller = await _counted(credentials.limit, partial(_by_session, db, config, who, credentials.cookie))
-        # Browsers send the cookie for any page; only our own pages can read the CSRF token and send it as well.
+        # Browsers send the cookie for any page; only our own pages can read the CSRF token and send it as well. A
+        # request without it is not the user's, so the edge counts the user's after this.
+        limit = None if changes_something else credentials.limit
+        caller = await _by_session(db, config, who, credentials.cookie, limit)
         assert caller.session_id is not None
         if changes_something and not tokens.same(credentials.csrf, tokens.csrf(csrf_key, caller.session_id)):
             raise CsrfFailed
@@ -39,25 +52,28 @@ def authenticator(config: SessionConfig, csrf_key: bytes) -> Authenticate:
     return authenticate
 
 
-async def _counted(limit: RateLimit | None, find: Callable[[RateLimit | None], Awaitable[Caller]]) -> Caller:
-    """Find the caller, and count the request in the same statement. If the counts alone cannot be had (their rows are
-    locked), the request goes on without."""
+async def _counted(
+    limit: RateLimit | None, find: Callable[[RateLimit | None], Awaitable[Holder | None]]
+) -> Holder | None:
+    """Find the holder, and count the request in the same statement. If it cannot be counted (its row is locked, the
+    disk is full, the server only reads), the request goes on without, on the same connection."""
     try:
         return await find(limit)
-    except (DatabaseBusy, SchemaMissing) as exc:
+    except _UNCOUNTABLE as exc:
         if limit is None:
             raise
-        log.warning("limits.unavailable", error=exc.code)
-        return replace(await find(None), count=Count(known=False))
+        log.warning("limits.unavailable", error=type(exc).__name__)
+        holder = await find(None)
+        return None if holder is None else replace(holder, count=Count(known=False))
 
 
 async def _by_session(db: Database, config: SessionConfig, who: Who, token: str, limit: RateLimit | None) -> Caller:
     if not token.startswith(tokens.SESSION):
         raise Unauthenticated
     async with db.autocommit() as tx:  # one statement but for once in a while
-        holder = await sessions.find_holder(
-            tx, tokens.digest(token), idle_lifetime=config.idle_lifetime, seen_every=config.seen_every, limit=limit
-        )
+        times = config.idle_lifetime, config.seen_every
+        find = partial(sessions.find_holder, tx, tokens.digest(token), idle_lifetime=times[0], seen_every=times[1])
+        holder = await _counted(limit, lambda counts: find(limit=counts))
         if holder is None:
             raise Unauthenticated("The session has ended: log in again.")
         if holder.note_use:
@@ -67,7 +83,8 @@ async def _by_session(db: Database, config: SessionConfig, who: Who, token: str,
 
 async def _by_api_key(db: Database, config: SessionConfig, who: Who, key: str, limit: RateLimit | None) -> Caller:
     async with db.autocommit() as tx:  # one statement but for once in a while
-        holder = await api_keys.find_holder(tx, tokens.digest(key), seen_every=config.seen_every, limit=limit)
+        digest, every = tokens.digest(key), config.seen_every
+        holder = await _counted(limit, lambda count: api_keys.find_holder(tx, digest, seen_every=every, limit=count))
         if holder is None:
             raise Unauthenticated("This API key is unknown, expired or revoked.")
         if holder.note_use:

@@ -126,6 +126,7 @@ class ResponseHeaders:
             **({"Strict-Transport-Security": "max-age=31536000"} if config.https else {}),
         }
         self._always = [(name.lower().encode(), value.encode()) for name, value in always.items()]
+        self._forced = frozenset(name for name, _ in self._always)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -134,9 +135,9 @@ class ResponseHeaders:
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own: list[tuple[bytes, bytes]] = message["headers"]
+                own = [each for each in message["headers"] if each[0].lower() not in self._forced]
                 there = {name for name, _ in own}
-                more = [field for field in self._always if field[0] not in there]
+                more = list(self._always)
                 # Pages set their own policy; all other answers are data, which must load and run nothing.
                 if _POLICY[0] not in there:
                     more.append(_POLICY)

@@ -180,8 +180,8 @@ def _in_box(candidates: tuple[Candidate, ...], hint: Hint, box: Rectangle) -> li
 
 
 def _is_named_by(box: Rectangle, each: Candidate) -> bool:
-    """Whether the box means this candidate alone: a mark, or something small in a wide box. A tight box means all that is
-    in it: a word together with the frame around it."""
+    """Whether the box means this candidate alone: a mark, or something small in a wide box. A tight box means all of
+    it: a word together with the frame around it."""
     return each.is_suspect or each.box.width * each.box.height < _MIN_TIGHT_RATIO * box[2] * box[3]
 
 

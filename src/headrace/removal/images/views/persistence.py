@@ -22,8 +22,8 @@ _STROKE_PX = 5  # pixels across a stroke
 _MIN_PART_PIXELS, _MIN_PART_SIDE_PX = 60, 14  # a part of an outline: less is chance
 _MAX_GAP_PX = 41  # between parts of one mark
 _MAX_AREA_RATIO = 0.25  # of the picture: what shares more is not a mark on different pictures
-_MIN_SPREAD_LEVELS = 10.0  # over the pictures, around the parts: screenshots of one window have less
-_SURROUNDINGS_PX = 25
+_MAX_SAME_SCENE_RATIO = 0.3  # how like each other's surroundings are: views of one scene, bright or dark, have more
+_EDGE_BAND_PX, _SURROUNDINGS_PX = 7, 61  # sides of the squares between which the surroundings lie
 _INSIDE_PX = 25  # across the inside of a letter or a disc, between its edges
 _MIN_MOVED_LEVELS, _MIN_MOVED_RATIO = 4.0, 0.35  # by the mark: at least, and of what it moves at its outline
 # Of outlines that make a mark without the network: their excess over chance, and their size.
@@ -56,9 +56,7 @@ def outlines(views: Views, allowed: Mask | None = None, *, least: float = _MIN_C
         found &= allowed
     if not found.any() or found.mean() > _MAX_AREA_RATIO:
         return nothing
-    around = cv2.dilate(found.view(np.uint8), _square(_SURROUNDINGS_PX)).view(np.bool_) & ~found
-    spread = np.sqrt(moments(views).variance.max(2)[around])
-    return found if float(np.median(spread)) >= _MIN_SPREAD_LEVELS else nothing
+    return nothing if _likeness(views, found) > _MAX_SAME_SCENE_RATIO else found
 
 
 def completed(views: Views, guess: Guess, allowed: Mask | None = None) -> Guess:
@@ -98,6 +96,23 @@ def _excess(views: Views) -> Plane:
     chance = _NOISE_LEVELS + _CHANCE_RATIO / np.sqrt(len(views)) * _usual_step(views)
     excess: Plane = cv2.GaussianBlur(steep / chance, (0, 0), _SMOOTHING_PX)
     return excess
+
+
+def _likeness(views: Views, found: Mask) -> float:
+    """How like each other the views are around the parts, whatever their brightness: the median correlation of the
+    edges of each view with the mean of all others."""
+    near = cv2.dilate(found.view(np.uint8), _square(_EDGE_BAND_PX)).view(np.bool_)
+    around = cv2.dilate(found.view(np.uint8), _square(_SURROUNDINGS_PX)).view(np.bool_) & ~near
+    if not around.any():
+        return 1.0
+    edges = []
+    for view in views:
+        bright = cv2.GaussianBlur(view.mean(2, dtype=np.float32), (0, 0), _SMOOTHING_PX)
+        steps = np.concatenate([cv2.Sobel(bright, cv2.CV_32F, *way)[around] for way in ((1, 0), (0, 1))])
+        edges.append(steps / max(float(np.linalg.norm(steps)), 1e-3))
+    total = np.sum(edges, 0)
+    pairs = [(each, total - each) for each in edges]
+    return float(np.median([each @ other / max(float(np.linalg.norm(other)), 1e-3) for each, other in pairs]))
 
 
 def _usual_step(views: Views) -> Plane:
