@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
+from starlette.routing import Match
 
 from headrace.database import Database
 from headrace.edge.routing import Router
@@ -85,3 +86,15 @@ async def test_no_request_waits_for_a_thread_to_find_out_what_it_depends_on(data
     assert len(calls) > 100
     threaded = [call for call in calls if not any(map(inspect.iscoroutinefunction, (call, type(call).__call__)))]
     assert threaded == []
+
+
+async def test_the_look_up_by_path_finds_what_the_order_of_routes_finds(database_url: str) -> None:
+    """Paths without parameters are looked up first: no path with one that was declared before may match them."""
+    async with whole_api(database_url) as (_, app):
+        routes = [route for route in app.routes if isinstance(route, APIRoute)]
+    exact = [(route, method) for route in routes if "{" not in route.path for method in route.methods]
+    assert len(exact) > 50
+    for route, method in exact:
+        scope = {"type": "http", "path": route.path, "method": method, "root_path": ""}
+        first = next(each for each in routes if each.matches(scope)[0] is Match.FULL)
+        assert first is route, f"{method} {route.path} is hidden by {first.path}"
