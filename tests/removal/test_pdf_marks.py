@@ -232,7 +232,7 @@ def test_a_mark_in_the_same_form_as_the_letterhead_goes_alone(tmp_path: Path) ->
         canvas.doForm("paper")
 
     report, result = clean(clean_pdf(tmp_path / "paper.pdf", 3, paper))
-    assert (report.outcome, [each.kind for each in report.suspects]) == (Outcome.REMOVED, ["text"])
+    assert (report.outcome, [each.kind for each in report.suspects]) == (Outcome.REMOVED, ["text"]), report
     assert all("Fjord House" in text for text in drawn(result)[1])
     assert b"CONFIDENTIAL" not in everything(result)
 

@@ -105,7 +105,8 @@ def summary(report: Report, order: Order, media: str) -> str:
         pages = {page for each in taken for page in each.pages if order.takes_page(page)}
         text = "; ".join(each.text for each in taken if each.method == "box" and each.text)
         boxed = f': "{text}"' if text else ""  # what lay in a user's box may be the wrong thing
-        return f"{gone} taken off {number_of(len(pages), 'slide' if media == 'PPT' else 'page')} in {facts['seconds']:.1f} s{boxed}"
+        where = number_of(len(pages), "slide" if media == "PPT" else "page")
+        return f"{gone} taken off {where} in {facts['seconds']:.1f} s{boxed}"
     frames = number_of(facts["frames"], "frame")
     # No share of what is left: it was high for good results, and said nothing of bad ones.
     return "; ".join([f"{gone} taken off {frames} in {facts['seconds']:.1f} s", *warnings])

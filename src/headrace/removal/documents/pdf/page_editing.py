@@ -89,9 +89,9 @@ class Editor:
 
     def _form(self, xobject: Any, drawings: tuple[Drawing, ...]) -> Any:
         """A copy of the form XObject without the mark, or None if the form does not contain the mark."""
-        key = (xobject.objgen, self._signatures)
-        if key not in self._forms:
-            self._forms[key] = None
+        wanted = (xobject.objgen, self._signatures)
+        if wanted not in self._forms:
+            self._forms[wanted] = None
             if any(each.drawing.signature in self._signatures for each in placed(drawings)):
                 own = xobject.get("/Resources")
                 resources = own_copy(own) if own is not None else pikepdf.Dictionary()
@@ -101,8 +101,8 @@ class Editor:
                         changed[key] = xobject[key]
                 if own is not None:
                     changed.Resources = resources
-                self._forms[key] = changed
-        return self._forms[key]
+                self._forms[wanted] = changed
+        return self._forms[wanted]
 
 
 def own_resources(pdf: pikepdf.Pdf) -> None:
