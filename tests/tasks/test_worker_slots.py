@@ -83,14 +83,21 @@ WHERE datname = current_database()
 """
 
 
+async def _pids(bench: Bench) -> set[int]:
+    return {row["pid"] for row in await bench.db.fetch_alone(CONNECTIONS)}
+
+
 async def test_an_idle_worker_has_one_connection_beside_its_pool(bench: Bench) -> None:
     """Its listener had another, and removal two more: ten workers took 66 of PostgreSQL's 100."""
 
     @bench.registry.task("quick")
     async def quick(context: TaskContext, payload: Any) -> None: ...
 
-    before = {row["pid"] for row in await bench.db.fetch_alone(CONNECTIONS)}
+    before = await _pids(bench)
     async with bench.working(poll_every=timedelta(minutes=10)):
+        async with asyncio.timeout(60):
+            while not (await _pids(bench) - before):  # a worker that starts looks for tasks before it is connected
+                await asyncio.sleep(0.02)
         await bench.over(await bench.submit("quick"))  # the notification arrived over it
-        now = {row["pid"] for row in await bench.db.fetch_alone(CONNECTIONS)}
+        now = await _pids(bench)
     assert len(now - before) == 1
