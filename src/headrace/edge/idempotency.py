@@ -133,7 +133,7 @@ class Once:
         if self.key is None:
             async with db.transaction(defers=True) as tx:
                 done = await act(tx)
-            return _response(_stored(done))
+            return _response(_stored(done), kept=False)
         request = await self._identify(self.key, body)
         while True:
             try:
@@ -305,9 +305,10 @@ def _is_final(error: HeadraceError) -> bool:
     return not later and status_of(error) < 500
 
 
-def _response(stored: StoredAnswer) -> Response:
+def _response(stored: StoredAnswer, *, kept: bool = True) -> Response:
     if stored.body is None:
         return Response(status_code=stored.status, headers=dict(stored.headers))
-    # Sorted: jsonb keeps no order of names, and a repetition gets the bytes of the first answer.
-    body = orjson.dumps(stored.body, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
+    # Sorted where it is kept: jsonb has no order of names, and a repetition gets the bytes of the first answer.
+    options = orjson.OPT_UTC_Z | (orjson.OPT_SORT_KEYS if kept else 0)
+    body = orjson.dumps(stored.body, option=options)
     return Response(body, status_code=stored.status, media_type="application/json", headers=dict(stored.headers))
