@@ -6,6 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from headrace.removal.images.views.stack import square
 from headrace.removal.video.frame_removal import Eraser
 from headrace.removal.video.planes import Layout
 from headrace.removal.video.sampling import Sample
@@ -30,10 +31,10 @@ def _of_one(samples: list[Sample], layout: Layout, eraser: Eraser) -> float | No
     whole = np.zeros((height, width), np.uint8)
     top, bottom, left, right = eraser.box
     whole[top:bottom, left:right] = filled
-    inside = cv2.erode(whole, _square(_RIM_PX)).view(np.bool_)
+    inside = cv2.erode(whole, square(_RIM_PX)).view(np.bool_)
     if inside.sum() < _MIN_INSIDE_RATIO * whole.size:
         return None
-    near, far = (cv2.dilate(whole, _square(side)).view(np.bool_) for side in _SURROUNDINGS_PX)
+    near, far = (cv2.dilate(whole, square(side)).view(np.bool_) for side in _SURROUNDINGS_PX)
     around = far & ~near
     details = [_detail(each.planes[0], layout) for each in samples]
     outside = float(np.median([each[around].mean() for each in details])) if around.any() else 0.0
@@ -46,7 +47,3 @@ def _detail(bright: NDArray[Any], layout: Layout) -> NDArray[np.float32]:
     levels = (bright >> layout.shift).astype(np.float32)
     detail: NDArray[np.float32] = np.abs(levels - cv2.GaussianBlur(levels, (0, 0), 2))
     return detail
-
-
-def _square(side: int) -> NDArray[np.uint8]:
-    return np.ones((side, side), np.uint8)

@@ -11,11 +11,10 @@ from headrace.removal.documents.pdf.bombs import TooLarge
 from headrace.removal.documents.pdf.drawings import Placed, placed
 from headrace.removal.documents.pdf.pages import PageFrame, frame_of
 from headrace.removal.documents.pdf.reading import Reader
-from headrace.removal.documents.pdf.scanning import Found
+from headrace.removal.documents.pdf.scanning import MAX_TEXT_LETTERS, Found
 from headrace.removal.order import Hint, Rectangle
 from headrace.removal.report import Candidate
 
-_MAX_TEXT_LETTERS = 120
 _MAX_COMPARISONS = 4_000_000  # of drawings with boxes, on one page
 
 
@@ -53,7 +52,7 @@ class _Held:
             method="box",
             certain=False,
             reasons=(REASON,),
-            text=text[:_MAX_TEXT_LETTERS] or None,
+            text=text[:MAX_TEXT_LETTERS] or None,
         )
         return Found(candidate, self.signatures, by_page=self.by_page)
 

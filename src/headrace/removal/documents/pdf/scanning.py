@@ -23,7 +23,7 @@ from headrace.removal.order import MAX_CANDIDATES
 from headrace.removal.report import Candidate
 from headrace.removal.thresholds import MAX_FURNITURE_SCORE, MIN_AUTO_SCORE, MIN_LISTED_DOCUMENT_SCORE
 
-_MAX_TEXT_LETTERS = 120  # characters of a mark's text that a report shows
+MAX_TEXT_LETTERS = 120  # characters of a mark's text that a report shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _candidate(group: _Group) -> Candidate:
         method=group.verdict.method,
         certain=group.verdict.score >= MIN_AUTO_SCORE,
         reasons=group.verdict.reasons,
-        text=group.traits.text[:_MAX_TEXT_LETTERS] or None,
+        text=group.traits.text[:MAX_TEXT_LETTERS] or None,
     )
 
 

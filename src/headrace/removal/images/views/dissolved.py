@@ -12,7 +12,7 @@ from headrace.removal.images.eye.inks import centres_of, nearest_to
 from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Plane
 from headrace.removal.images.views.solving import Guess, Matte, shift_of
-from headrace.removal.images.views.stack import Views, moments, persistent_steps
+from headrace.removal.images.views.stack import Views, moments, persistent_steps, square
 
 # Sides of the squares that leave a band of the mask inside its edge: one of strokes is thin.
 _RIMS_PX = ((5, 9), (3, 7))
@@ -79,7 +79,7 @@ def _covered(shift: Plane, beneath: Plane, colour: Plane, alpha: float, whole: M
 
 def opacity(views: Views, tight: Mask) -> float | None:
     """One alpha of all of the mask."""
-    grown = cv2.dilate(tight.view(np.uint8), _square(_CONTROL_DISTANCE_PX)).view(np.bool_)
+    grown = cv2.dilate(tight.view(np.uint8), square(_CONTROL_DISTANCE_PX)).view(np.bool_)
     for rim in _RIMS_PX:
         inside, control = _following(views, tight, tight, rim), _following(views, grown, tight, rim)
         if inside is None or control is None:
@@ -98,8 +98,8 @@ def _following(views: Views, mask: Mask, mark: Mask, rim: tuple[int, int]) -> fl
     plane = mask.view(np.uint8)
     band = _eroded(plane, rim[0]) & ~_eroded(plane, rim[1])
     if mask is not mark:
-        band &= ~cv2.dilate(mark.view(np.uint8), _square(_SMEARED_PX)).view(np.bool_)
-    within = cv2.dilate(plane, _square(_SMEARED_PX))
+        band &= ~cv2.dilate(mark.view(np.uint8), square(_SMEARED_PX)).view(np.bool_)
+    within = cv2.dilate(plane, square(_SMEARED_PX))
     if band.sum() < _MIN_RIM_PIXELS or within.all():
         return None
     _, labels = cv2.distanceTransformWithLabels(within, cv2.DIST_L2, 5, labelType=cv2.DIST_LABEL_PIXEL)
@@ -122,8 +122,4 @@ def _weighted_median(values: "NDArray[np.floating]", weights: "NDArray[np.floati
 
 
 def _eroded(plane: "NDArray[np.uint8]", side: int) -> Mask:
-    return cv2.erode(plane, _square(side)).view(np.bool_)
-
-
-def _square(side: int) -> "NDArray[np.uint8]":
-    return np.ones((side, side), np.uint8)
+    return cv2.erode(plane, square(side)).view(np.bool_)

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.removal.images.eye.membrane import fill
 from headrace.removal.images.eye.model import Mask, Plane, loosened
 from headrace.removal.images.views.solving import Guess, shift_of
-from headrace.removal.images.views.stack import Views, moments, persistent_steps
+from headrace.removal.images.views.stack import Views, moments, persistent_steps, square
 
 MIN_VIEWS = 8  # pictures that show an outline by themselves
 _NOISE_LEVELS = 1.5  # of a step that files add
@@ -43,7 +43,7 @@ def outlines(views: Views, allowed: Mask | None = None, *, least: float = _MIN_C
         return nothing
     excess = _excess(views)
     certain = excess > least
-    both = cv2.morphologyEx((excess > _MIN_RATIO).astype(np.uint8), cv2.MORPH_CLOSE, _square(_STROKE_PX))
+    both = cv2.morphologyEx((excess > _MIN_RATIO).astype(np.uint8), cv2.MORPH_CLOSE, square(_STROKE_PX))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(both, connectivity=8)
     sure = np.bincount(labels[certain], minlength=count)
     parts = [
@@ -69,7 +69,7 @@ def completed(views: Views, guess: Guess, allowed: Mask | None = None) -> Guess:
             return guess
     if not (edges & ~guess.loose).any():
         return guess
-    region = cv2.morphologyEx((edges | guess.tight).astype(np.uint8), cv2.MORPH_CLOSE, _square(_INSIDE_PX))
+    region = cv2.morphologyEx((edges | guess.tight).astype(np.uint8), cv2.MORPH_CLOSE, square(_INSIDE_PX))
     loose: Mask = loosened(loosened(region.view(np.bool_)))
     seen = moments(views)
     beneath = fill(seen.mean, loose)
@@ -101,8 +101,8 @@ def _excess(views: Views) -> Plane:
 def _likeness(views: Views, found: Mask) -> float:
     """How like each other the views are around the parts, whatever their brightness: the median correlation of the
     edges of each view with the mean of all others."""
-    near = cv2.dilate(found.view(np.uint8), _square(_EDGE_BAND_PX)).view(np.bool_)
-    around = cv2.dilate(found.view(np.uint8), _square(_SURROUNDINGS_PX)).view(np.bool_) & ~near
+    near = cv2.dilate(found.view(np.uint8), square(_EDGE_BAND_PX)).view(np.bool_)
+    around = cv2.dilate(found.view(np.uint8), square(_SURROUNDINGS_PX)).view(np.bool_) & ~near
     if not around.any():
         return 1.0
     edges = []
@@ -129,11 +129,7 @@ def _usual_step(views: Views) -> Plane:
 
 def _touching(edges: Mask, tight: Mask) -> Mask:
     """The edges that lie with what the network saw."""
-    joined = cv2.dilate((edges | tight).astype(np.uint8), _square(_MAX_GAP_PX))
+    joined = cv2.dilate((edges | tight).astype(np.uint8), square(_MAX_GAP_PX))
     _, labels = cv2.connectedComponents(joined, connectivity=8, ltype=cv2.CV_32S)
     mine: Mask = edges & np.isin(labels, np.unique(labels[tight]))
     return mine
-
-
-def _square(side: int) -> "np.ndarray[tuple[int, int], np.dtype[np.uint8]]":
-    return np.ones((side, side), np.uint8)

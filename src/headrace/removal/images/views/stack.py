@@ -88,3 +88,8 @@ def _poisson(divergence: Plane) -> Plane:
     waves[0, 0] = 0
     plane: Plane = cv2.dct(waves, flags=cv2.DCT_INVERSE)[:height, :width]
     return plane
+
+
+def square(side: int) -> NDArray[np.uint8]:
+    """The neighbourhood of a pixel, to grow and shrink masks by."""
+    return np.ones((side, side), np.uint8)
